@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import signal
 import smtplib
@@ -33,14 +32,15 @@ import attrs
 
 from benchmarks.measure.costs import at_rest, pss_bytes
 from benchmarks.results.content import recipient
-from benchmarks.results.flatness import Counting, Listing, Measured, Start, broken, markdown
+from benchmarks.results.flatness import Counting, Listing, Measured, Start, Stopped, broken, markdown
 from benchmarks.results.workloads import SENDER, WORKLOADS, Connections, Workload
 from benchmarks.sinks.recorded import first_arrival, recipients_in, recording
+from benchmarks.stage.asking import FEW, Counts, Lists, Windows
 from benchmarks.stage.directories import Stage, say, stage
 from benchmarks.stage.load import Sink, program, send
 from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import TREE, Extras, Ours, Place
-from benchmarks.stage.trial import SMALL, Follower, Trial, administer, queue_counts
+from benchmarks.stage.trial import SMALL, Follower, Trial, queue_counts
 from tests.support.processes import Process, TrialError, free_port, listeners, start, wait_until
 
 RECIPIENTS, SIZE_BYTES = 1000, 4096
@@ -200,28 +200,6 @@ def measured_start(bed: Bed, server: Ours) -> Start:
     return Start(imports_s, greeted.at_s - began_s, fresh_s - began_s, entry_s - began_s, pss, later)
 
 
-@attrs.define
-class Counts:
-    """Runs `queue count` and judges what it says."""
-
-    server: Ours
-    entries: int
-    messages: int
-    is_exact: bool = True
-
-    def run(self) -> float:
-        """One count; gives its seconds."""
-        began_s = time.monotonic()
-        text = administer(self.server, "queue", "count", "--json", timeout_s=300.0)
-        took_s, found = time.monotonic() - began_s, json.loads(text)
-        wanted = {"entries": self.entries, "messages": self.messages}
-        told = {name: found["deferred"][name] for name in wanted}
-        if told != wanted or found["exact"] is not True:
-            self.is_exact = False
-            say(f"queue count says {found}; in deferred it should be {wanted}")
-        return took_s
-
-
 @contextlib.contextmanager
 def load(bed: Bed, server: Ours) -> Iterator[tuple[Process, Callable[[], int]]]:
     """A running generator, and how many messages have been delivered so far."""
@@ -242,37 +220,14 @@ def load(bed: Bed, server: Ours) -> Iterator[tuple[Process, Callable[[], int]]]:
         sink.close()
 
 
-@attrs.define
-class Lists:
-    """Runs `queue list --json` and counts what it says."""
-
-    server: Ours
-    found: int = 0
-    peak_bytes: int = 0
-
-    def run(self) -> float:
-        """One list; gives its seconds."""
-        began_s, self.found = time.monotonic(), 0
-        command = self.server.command("queue", "list", "--json")
-        with subprocess.Popen(command, env=self.server.environment(), stdout=subprocess.PIPE) as process:
-            assert process.stdout is not None
-            for line in process.stdout:
-                self.found += sum(len(at["recipients"]) for at in [json.loads(line)] if at["queue_name"] == "deferred")
-            _, code, used = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(code)
-        if process.returncode:
-            raise TrialError(f"queue list: exit code {process.returncode}")
-        self.peak_bytes = used.ru_maxrss << 10
-        return time.monotonic() - began_s
-
-
 def disk_bytes(directory: Path) -> int:
     """Bytes that the files below it have on the disk."""
     return sum(path.lstat().st_blocks * 512 for path in directory.rglob("*") if path.is_file())
 
 
 def count_under_load(bed: Bed, server: Ours, entries: int) -> tuple[Counting, Listing | None]:
-    """Rates of delivery in windows before, with and after one `queue count`, and one `queue list`. Raises: TrialError."""
+    """Rates of delivery in windows before, with and after one `queue count`, and with and without one `queue list` that
+    is held up now and then. Raises: TrialError."""
     counts, lists = Counts(server, entries, entries // bed.options.recipients), Lists(server)
     quiet_s = counts.run()
     with load(bed, server) as (generator, delivered):
@@ -293,10 +248,22 @@ def count_under_load(bed: Bed, server: Ours, entries: int) -> tuple[Counting, Li
         without = (before + after) / 2
         listing = None
         if bed.options.list:
-            beside_list, list_s = window(lists.run)
-            share = beside_list / without if without else 0.0
-            listing = Listing(list_s, lists.found == entries, lists.peak_bytes, share)
+            few_s = Lists(server, FEW).run()
+            windows = lists.windows = Windows(delivered, WINDOW_S)
+            list_s = lists.run()
+            pss = pss_bytes(server.account.pids())
+            say(f"queue list told {lists.found} of {entries} entries")
+            listing = Listing(list_s, lists.found == entries, lists.peak_bytes, windows.share(without), few_s, pss)
     return Counting(quiet_s, took_s, counts.is_exact, without, beside), listing
+
+
+def look_stopped(server: Ours, entries: int) -> Stopped:
+    """`queue count` and `queue list` on the files of a queue whose server was stopped. Raises: TrialError."""
+    lists = Lists(server)
+    list_s = lists.run()
+    counts = Counts(server, lists.found)  # the load may have left some more
+    count_s = counts.run()
+    return Stopped(count_s, counts.peak_bytes, list_s, lists.peak_bytes, counts.is_exact and lists.found >= entries)
 
 
 def measure(options: argparse.Namespace, at: Stage, entries: int, more: Extras = NOTHING_MORE) -> Measured:
@@ -309,7 +276,7 @@ def measure(options: argparse.Namespace, at: Stage, entries: int, more: Extras =
         trial.start_sink()
         bed = Bed(options, place, trial, more)
         build(bed, entries)
-        starts, counting, listing = list[Start](), None, None
+        starts, counting, listing, stopped = list[Start](), None, None, None
         used = disk_bytes(place.queue)
         rounds = options.starts if options.area == "deferred" else 1
         for number in range(rounds):
@@ -323,10 +290,14 @@ def measure(options: argparse.Namespace, at: Stage, entries: int, more: Extras =
                     say(f"{entries} entries: {counting} {listing or ''}")
                 if number + 1 < rounds:
                     server.stop()
+                elif listing is not None:
+                    server.stop()
+                    stopped = look_stopped(server, entries)
+                    say(f"{entries} entries: {stopped}")
             finally:
                 server.close()
             wait_until(lambda: not listeners(place.port), 20, "the port to be free")
-        return Measured(entries, tuple(starts), counting, listing, used)
+        return Measured(entries, tuple(starts), counting, listing, used, stopped)
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -349,7 +320,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--rest-timeout", type=float, default=120.0, help="seconds until the server must be at rest")
     parser.add_argument("--recipients", type=int, default=RECIPIENTS, help="of each message (default: %(default)s)")
     parser.add_argument("--drop-caches", action="store_true", help="before each start; needs root")
-    parser.add_argument("--list", action="store_true", help="measure `queue list` too")
+    parser.add_argument("--list", action="store_true", help="measure `queue list` too, and both on the stopped queue")
     parser.add_argument("--no-count", action="store_true", help="leave `queue count` out")
     parser.add_argument("--directory", type=Path, default=Path("/var/tmp"), help="where the queue lies")
     return parser

@@ -55,6 +55,21 @@ class Listing:
     is_complete: bool
     peak_bytes: int
     share: float
+    few_s: float = 0.0
+    """Of a list of a hundred entries."""
+    pss_bytes: int = 0
+    """Of the server behind the list."""
+
+
+@attrs.frozen
+class Stopped:
+    """`queue count` and `queue list --json` on a stopped queue; `is_exact`: both told every entry."""
+
+    count_s: float
+    count_bytes: int
+    list_s: float
+    list_bytes: int
+    is_exact: bool
 
 
 @attrs.frozen
@@ -67,6 +82,7 @@ class Measured:
     counting: Counting | None
     listing: Listing | None = None
     disk_bytes: int = 0
+    stopped: Stopped | None = None
 
 
 TIMES: tuple[tuple[str, Callable[[Start], float]], ...] = (
@@ -120,6 +136,12 @@ def broken(measured: Sequence[Measured]) -> list[str]:
             check(listing.is_complete, f"{name}: queue list was not complete")
             check(listing.share >= RATE_SHARE, f"{name}: deliveries beside a list: {listing.share:.2f}")
             check(listing.peak_bytes < PSS_BYTES, f"{name}: queue list needs {listing.peak_bytes / 1e6:.0f} MB")
+            check(listing.pss_bytes < PSS_BYTES, f"{name}: PSS {listing.pss_bytes / 1e6:.0f} MB behind a list")
+        stopped = queue.stopped
+        if stopped is not None:
+            check(stopped.is_exact, f"{name}: a count or a list of the stopped queue was not exact")
+            most = max(stopped.count_bytes, stopped.list_bytes)
+            check(most < PSS_BYTES, f"{name}: a command needs {most / 1e6:.0f} MB for the stopped queue")
     return found
 
 
@@ -137,15 +159,23 @@ def markdown(measured: Sequence[Measured]) -> str:
             cells += [f"{counting.rate_without:.0f}", f"{counting.share:.2f}"]
         listing = queue.listing
         if listing is None:
-            cells += ["-"] * 3
+            cells += ["-"] * 5
         else:
             seconds = number(listing.seconds) if listing.is_complete else f"{number(listing.seconds)} **incomplete**"
             cells += [seconds, f"{listing.peak_bytes / 1e6:.0f}", f"{listing.share:.2f}"]
+            cells += [number(listing.few_s), f"{listing.pss_bytes / 1e6:.0f}"]
+        stopped = queue.stopped
+        if stopped is None:
+            cells += ["-"] * 2
+        else:
+            cells += [f"{number(stopped.count_s)}, {stopped.count_bytes / 1e6:.0f} MB"]
+            cells += [f"{number(stopped.list_s)}, {stopped.list_bytes / 1e6:.0f} MB"]
         rows.append([str(queue.entries), f"{queue.disk_bytes / (1 << 20):.0f}", *cells])
     limits = ["limit", "", "", f"import + {GREETING_BEYOND_IMPORT_S:g}", f"{DELIVERY_S:g}", f"{DELIVERY_S:g}"]
     limits += [f"{PSS_BYTES / 1e6:g}"] * 2 + [f"{COUNT_S:g}"] * 2 + ["yes", "", f"{RATE_SHARE:g}"]
-    limits += ["", f"{PSS_BYTES / 1e6:g}", f"{RATE_SHARE:g}"]
+    limits += ["", f"{PSS_BYTES / 1e6:g}", f"{RATE_SHARE:g}", "", f"{PSS_BYTES / 1e6:g}"] + [f"{PSS_BYTES / 1e6:g} MB"] * 2
     header = ["entries", "disk, MiB", "imports, s", *(name for name, _ in (*TIMES, *MEMORY))]
     header += ["count, s", "beside a load", "exact", "delivered/s", "share beside a count"]
-    header += ["list, s", "its MB", "share beside a list"]
+    header += ["list, s", "its MB", "share beside a list", "list of 100, s", "PSS MB then"]
+    header += ["count stopped, s", "list stopped, s"]
     return table(header, [*rows, limits])

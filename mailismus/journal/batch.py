@@ -183,6 +183,15 @@ def claimed_size(data: bytes | memoryview, offset: int) -> int:
     return size
 
 
+def batch_head(data: bytes, offset: int, nonce: bytes) -> tuple[int, int] | None:
+    """Sequence number and bytes of records by the head of the batch at `offset`; None: none of this nonce begins here. The
+    records may be torn or damaged all the same: only `decode_batch` tells."""
+    if offset + BATCH_HEAD_SIZE > len(data):
+        return None
+    magic, sequence, size, found = _BATCH.unpack_from(data, offset)
+    return (sequence, size) if found == nonce and magic in (_BATCH_MAGIC, _MARKED_MAGIC) else None
+
+
 def decode_batch(data: bytes | memoryview, offset: int, nonce: bytes) -> Batch | None:
     """The batch at `offset` of the segment's bytes; None: there is none of this nonce, or it is torn or does not check."""
     start = offset + BATCH_HEAD_SIZE

@@ -18,7 +18,9 @@ The modules:
     words         checks further facts of messages and recipients before a commit. Pure
     gaps          entries that a listing could not read. Pure
     sums          sums of a count. Pure
+    pages         pages of a search. Pure
     plan_parts    parts of a plan by which another process counts. Pure
+    throttle      pauses of work that leaves most of the processor to other work
     listeners     tasks that wait for entries of an area
     out_entries   entries that are out for delivery, and room for more
     not_durable   outcomes that are not durable yet hold back deliveries

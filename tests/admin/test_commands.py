@@ -234,12 +234,12 @@ def test_a_directory_that_others_can_write_is_refused(world: World) -> None:
     ("said", "status"),
     [
         (b"", 69),
-        (b'{"hello":"mailismus","protocol":1}\n', 69),
         (b'{"hello":"mailismus","protocol":2}\n', 69),
+        (b'{"hello":"mailismus","protocol":1}\n', 69),
         (b"220 smtp.example ESMTP\r\n", 69),
-        (b'{"hello":"mailismus","protocol":1}\n{"error":"no","status":74}\n', 74),
-        (b'{"hello":"mailismus","protocol":1}\n{"areas":7}\n{"end":true}\n', 69),
-        (b'{"hello":"mailismus","protocol":1}\n{"end":true}\n', 69),
+        (b'{"hello":"mailismus","protocol":2}\n{"error":"no","status":74}\n', 74),
+        (b'{"hello":"mailismus","protocol":2}\n{"areas":7}\n{"end":true}\n', 69),
+        (b'{"hello":"mailismus","protocol":2}\n{"end":true}\n', 69),
     ],
 )
 def test_a_server_that_answers_strangely_is_an_error(world: World, said: bytes, status: int) -> None:

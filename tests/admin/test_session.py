@@ -14,7 +14,7 @@ from twisted.internet.testing import StringTransport
 from mailismus.admin.protocol.wire import MAX_REQUEST_BYTES, PROTOCOL, Request, decode_gaps, decode_piece, encode_request
 from mailismus.admin.server.admission import PLACES, RESERVE, STALLED_S, Admission, Peer
 from mailismus.admin.server.answers import PAGE_ENTRIES, PIECE_BYTES
-from mailismus.admin.server.session import IDLE_TIMEOUT_S, REQUEST_TIMEOUT_S, AdminSession
+from mailismus.admin.server.session import IDLE_TIMEOUT_S, REQUEST_TIMEOUT_S, WORKING_S, AdminSession
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, AreaCount, Filter, Flushed, Gap, IContent, Message, Page, Summary
@@ -495,3 +495,44 @@ def test_a_client_that_goes_away_leaves_no_timer() -> None:
     client.session.connectionLost()
     client.session.resumeProducing()
     assert client.clock.getDelayedCalls() == []
+
+
+class SlowQueue(PagedQueue):
+    """A queue that takes its time for a summary."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.counted: Deferred[Summary] = Deferred()
+
+    def summary(self) -> Deferred[Summary]:
+        return self.counted
+
+
+def test_a_client_that_waits_is_told_that_the_server_works_until_the_answer_is_there() -> None:
+    queue = SlowQueue()
+    client = Client(queue)
+    client.ask(Request("count"))
+    client.read()
+    client.clock.advance(WORKING_S - 0.1)
+    assert client.read() == []
+    for _ in range(3):
+        client.clock.advance(WORKING_S)
+        assert client.read() == [{"working": True}]
+    queue.counted.callback(COUNTS)
+    assert [*client.read_all()[-1]] == ["end"]
+    assert not [call for call in client.clock.getDelayedCalls() if call.getTime() < client.clock.seconds() + 2 * WORKING_S]
+
+
+def test_nothing_is_told_to_a_client_that_does_not_read() -> None:
+    client = Client(PagedQueue([message(1, deferred(1)), message(2, deferred(1))]))
+    client.ask(Request("list"))
+    client.clock.pump([WORKING_S] * 5)
+    assert {"working": True} not in client.read()
+
+
+def test_a_client_that_leaves_while_it_waits_is_told_nothing() -> None:
+    client = Client(SlowQueue())
+    client.ask(Request("count"))
+    client.read()
+    client.session.connectionLost()
+    assert not client.clock.getDelayedCalls()

@@ -10,13 +10,14 @@ import pytest
 from benchmarks.drain import Drained, delays, markdown, percentile, ratio
 from benchmarks.queue_builder import SIZE_BYTES, content
 from benchmarks.results.content import recipient, sender
-from benchmarks.results.flatness import Counting, Listing, Measured, Start, broken, is_flat
+from benchmarks.results.flatness import Counting, Listing, Measured, Start, Stopped, broken, is_flat
 from benchmarks.results.flatness import markdown as flatness_markdown
 from benchmarks.results.records import Acknowledged, Delivery
 
 START = Start(0.4, 0.9, 1.0, 1.1, 50_000_000, 60_000_000)
 COUNT = Counting(0.4, 0.6, True, 1000.0, 950.0)
 LISTING = Listing(2.0, True, 60_000_000, 0.95)
+STOPPED = Stopped(1.0, 50_000_000, 9.0, 60_000_000, True)
 
 
 def _measured(entries: int, start: Start = START, counting: Counting | None = COUNT) -> Measured:
@@ -61,11 +62,26 @@ def test_each_limit_of_a_count_is_seen(counting: Counting, words: str) -> None:
         (attrs.evolve(LISTING, is_complete=False), "complete"),
         (attrs.evolve(LISTING, share=0.8), "beside a list"),
         (attrs.evolve(LISTING, peak_bytes=150_000_000), "queue list needs 150 MB"),
+        (attrs.evolve(LISTING, pss_bytes=150_000_000), "behind a list"),
     ],
 )
 def test_each_limit_of_a_list_is_seen(listing: Listing, words: str) -> None:
     assert broken([attrs.evolve(_measured(10_000), listing=LISTING)]) == []
     (sentence,) = broken([attrs.evolve(_measured(10_000), listing=listing)])
+    assert words in sentence
+
+
+@pytest.mark.parametrize(
+    ("stopped", "words"),
+    [
+        (attrs.evolve(STOPPED, is_exact=False), "exact"),
+        (attrs.evolve(STOPPED, count_bytes=150_000_000), "needs 150 MB"),
+        (attrs.evolve(STOPPED, list_bytes=150_000_000), "needs 150 MB"),
+    ],
+)
+def test_each_limit_of_a_stopped_queue_is_seen(stopped: Stopped, words: str) -> None:
+    assert broken([attrs.evolve(_measured(10_000), stopped=STOPPED)]) == []
+    (sentence,) = broken([attrs.evolve(_measured(10_000), stopped=stopped)])
     assert words in sentence
 
 

@@ -88,6 +88,19 @@ class LookingContract(Contract):
         assert len(set(seen)) == len(seen)
         assert quiet <= set(seen)
 
+    def test_a_search_does_not_run_after_new_mail(self, bench: Bench) -> None:
+        present = {bench.put() for _ in range(4)}
+        found: list[QueueId] = []
+        page = bench.wait(bench.queue.search(Filter(), None, 1))
+        for _ in range(20):
+            found += ids(page.messages)
+            if page.cursor is None:
+                break
+            bench.put()
+            page = bench.wait(bench.queue.search(Filter(), page.cursor, 1))
+        assert page.cursor is None
+        assert {queue_id.spool_id for queue_id in found} == present
+
     def test_a_search_disturbs_no_taking(self, bench: Bench) -> None:
         spool_id = bench.put(addresses(4))
         bench.wait(bench.queue.search(Filter(), None, 2))

@@ -8,10 +8,11 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from mailismus.mail.ids import QueueId
-from mailismus.queue.interface import Area
-from mailismus.queue.providers.log.control import compaction, rounds
+from mailismus.queue.interface import Area, Filter
+from mailismus.queue.providers.log.control import compaction, piece_reading, rounds
 from mailismus.queue.providers.log.control.moves import Moves
 from mailismus.queue.providers.log.index.garbage import LogUse, SegmentUse, choose_segments
+from mailismus.queue.providers.log.index.search_holds import HOLD_S
 from tests.contracts.bench import addresses
 from tests.log.story import Story
 
@@ -224,3 +225,36 @@ def test_a_batch_that_a_start_wrote_again_is_not_found_where_it_was(story: Story
     story.crash()
     assert story.bench.take_ids() == []
     assert all_deferred(story) == [QueueId(old, 1)]
+
+
+def at_rest(story: Story, segments: int) -> set[QueueId]:
+    """Messages that stay in segments that are to be emptied, but were not yet. Return them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compaction, "choose_segments", lambda *_: [])
+        return set(scattered(story, segments=segments))
+
+
+def test_a_search_misses_nothing_that_would_be_moved_meanwhile(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(piece_reading, "SLICE_ENTRIES", 1)
+    kept, found = at_rest(story, 8), set[QueueId]()
+    page = story.bench.wait(story.queue.search(Filter(), None, 3))
+    while True:
+        found.update(queue_id for message in page.messages for queue_id in message.queue_ids())
+        if page.cursor is None:
+            break
+        story.harness.round(story.queue)
+        page = story.bench.wait(story.queue.search(Filter(), page.cursor, 3))
+    assert found == kept
+    compact(story)
+    assert story.queue.parts.compaction.emptied > 5
+    assert set(all_deferred(story)) == kept
+
+
+def test_a_search_that_is_not_gone_on_with_holds_nothing_for_long(story: Story) -> None:
+    at_rest(story, 8)
+    assert story.bench.wait(story.queue.search(Filter(), None, 1)).cursor is not None
+    held = story.queue.parts.search_holds.segments()
+    assert len(held) > 5
+    story.harness.advance(HOLD_S + 1)
+    compact(story)
+    assert story.queue.parts.compaction.emptied > 5

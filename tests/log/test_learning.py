@@ -9,7 +9,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Message
 from mailismus.queue.providers.log.control import piece_reading
 from mailismus.queue.providers.log.read.envelopes import Stretch
-from mailismus.queue.providers.log.read.pieces import ReadPiece, read_piece
+from mailismus.queue.providers.log.read.seen import SeenSlice, look_at
 from tests.contracts.bench import ids
 from tests.log.story import Story
 
@@ -89,18 +89,19 @@ def test_a_stop_ends_takes_that_wait(story: Story) -> None:
 
 
 def test_entries_are_counted_when_all_is_known_and_give_way(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole: list[int] = []
+    looks: list[int] = []
 
-    def read_whole(stretch: Stretch, segment: int, most_bytes: int, *, is_last_piece: bool) -> ReadPiece:
-        whole.append(segment)
-        return read_piece(stretch, segment, most_bytes, is_last_piece=is_last_piece)
+    def look(stretch: Stretch, segment: int, most_entries: int, *, is_last_piece: bool) -> SeenSlice:
+        looks.append(segment)
+        return look_at(stretch, segment, most_entries, is_last_piece=is_last_piece)
 
-    monkeypatch.setattr(piece_reading, "read_piece", read_whole)
+    monkeypatch.setattr(piece_reading, "look_at", look)
     story.crash()
     while not story.queue.parts.resting.is_known:
-        assert not whole
+        assert not looks
         story.harness.advance(0.0001)
     for _ in range(10):
         story.harness.settle_down()
     assert story.queue.parts.release.scan.has_run
-    assert whole
+    assert looks
+    assert story.queue.parts.resting.amounts[Area.DEFERRED].entries == 60

@@ -294,7 +294,8 @@ class ServerSource:
                     self._gaps.add(decode_gaps(value))
                     return
                 _raise_error(value)
-                yield value
+                if "working" not in value:
+                    yield value
 
 
 def _check_hello(lines: BinaryIO) -> None:

@@ -1,6 +1,6 @@
 """What a program that injects a message says over the admin socket, and what its end means for it.
 
-Behind the request `{"protocol": 1, "verb": "inject", "filter": [SENDER]}` the client goes on: `{"recipient": ADDRESS}` once
+Behind the request `{"protocol": 2, "verb": "inject", "filter": [SENDER]}` the client goes on: `{"recipient": ADDRESS}` once
 for each, then the message in order, `{"piece": BASE64}` each, and at last `{"end": true}`. The server answers
 `{"id": SPID}`, which says that the message is durable, and `{"end": true}`; or an error at any time. A connection that
 closes before the client's end leaves nothing.

@@ -1,9 +1,10 @@
 """What is said over the admin socket: lines of JSON (pure).
 
-The server greets with `{"hello": "mailismus", "protocol": 1}`. The client sends one request,
-`{"protocol": 1, "verb": "list", "filter": [WORD, ...], "limit": N or null}`. Then come answer lines, and at last
+The server greets with `{"hello": "mailismus", "protocol": 2}`. The client sends one request,
+`{"protocol": 2, "verb": "list", "filter": [WORD, ...], "limit": N or null}`. Then come answer lines, and at last
 `{"end": true}` or `{"error": TEXT, "status": EXIT CODE}`. A connection that closes before either was cut off. Where an
 answer lacks only what can't be read, the error says what that is, and has `"gaps": [[WHAT, REASON, COUNT, PATH], ...]`.
+Between two lines may stand `{"working": true}`: the next one takes long, for the server leaves most of its time to mail.
 
 | verb | answer lines |
 |---|---|
@@ -35,10 +36,11 @@ from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, AreaCount, Entry, Gap, Message, Summary
 from mailismus.queue.waiting import Waiting
 
-PROTOCOL = 1
+PROTOCOL = 2
 MAX_REQUEST_BYTES = 64 << 10
 HELLO = {"hello": "mailismus", "protocol": PROTOCOL}
 END = {"end": True}
+WORKING = {"working": True}
 
 
 class WireError(ValueError):

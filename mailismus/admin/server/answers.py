@@ -255,9 +255,10 @@ class ContentAnswer:
                 return
             self._content = await read
         except Unavailable:
-            page = await self._queue.search(Filter(self._spool_id), None, 1)
-            if page.messages or page.gaps:
-                raise
+            search = _Search(self._queue, Filter(self._spool_id), self.gaps)
+            while not search.is_over and not self._is_closed:
+                if await search.next(1) or self.gaps:
+                    raise
             raise Refusal(os.EX_DATAERR, "no such message in the queue") from None
         if self._is_closed:
             self.close()

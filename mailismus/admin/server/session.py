@@ -22,6 +22,7 @@ from mailismus.admin.protocol.wire import (
     END,
     HELLO,
     MAX_REQUEST_BYTES,
+    WORKING,
     Refusal,
     Request,
     WireError,
@@ -38,6 +39,9 @@ from mailismus.mail.injected import Injected
 
 REQUEST_TIMEOUT_S = 30.0
 """Time for the whole request to arrive."""
+
+WORKING_S = 10.0
+"""Time behind which a client is told that the next part is being made: it gives up after a minute of silence."""
 
 IDLE_TIMEOUT_S = 3600.0
 """Time for a client that reads nothing, such as a pager: it holds only its connection."""
@@ -70,6 +74,7 @@ class AdminSession(Protocol):
         self._received = bytearray()
         self._answer: VerbAnswer | None = None
         self._timeout: IDelayedCall | None = None
+        self._silence: IDelayedCall | None = None
         self._is_over = False
 
     def connectionMade(self) -> None:
@@ -204,11 +209,24 @@ class AdminSession(Protocol):
         if self._asked is None or self._asked.is_being_made or self._is_over or self._answer is None:
             return
         self._asked.is_being_made = True
+        if self._silence is None:
+            self._silence = self._clock.callLater(WORKING_S, self._tell_working)
         making = Deferred.fromCoroutine(self._answer.next())
         making.addCallbacks(self._part_made, self._part_failed)
 
     def stopProducing(self) -> None:
         self._is_over = True
+
+    def _tell_working(self) -> None:
+        """Nothing was written for a while: tell the client that its next part is being made."""
+        self._silence = self._clock.callLater(WORKING_S, self._tell_working)
+        if self._asked is not None and self._asked.is_being_made:
+            self._write(encode(WORKING))
+
+    def _end_silence(self) -> None:
+        silence, self._silence = self._silence, None
+        if silence is not None:
+            silence.cancel()
 
     def _part_made(self, lines: list[bytes] | None) -> None:
         if self._is_over:
@@ -218,6 +236,7 @@ class AdminSession(Protocol):
             gaps = self._answer.gaps.all() if self._answer is not None else ()
             self._finish(encode_end(gaps, os.EX_IOERR))
         elif lines:
+            self._end_silence()
             self._write(b"".join(lines))
         else:
             # This part is empty; let the reactor run before the next one.
@@ -251,6 +270,7 @@ class AdminSession(Protocol):
             self.transport.loseConnection()
 
     def _close_answer(self) -> None:
+        self._end_silence()
         if self._answer is not None:
             self._answer.close()
             self._answer = None

@@ -152,10 +152,13 @@ class DueIndex(DueEntries[M]):
             entry.due_at = now
             self._areas[entry.area].add(known, entry)
 
-    def messages_from(self, first: SpoolId) -> Iterator[M]:
-        """Yield messages in the order of their spool ids, from `first` on. The index may change between two steps."""
-        for spool_id in sorted(self.messages):
-            if spool_id >= first:
-                known = self.messages.get(spool_id)
-                if known is not None:
-                    yield known
+    def newest_id(self) -> SpoolId:
+        """Return the highest spool id of the messages that are there now; 0: there is none."""
+        return max(self.messages, default=SpoolId(0))
+
+    def messages_between(self, first: SpoolId, last: SpoolId) -> Iterator[M]:
+        """Yield messages in the order of their spool ids, from `first` to `last`. The index may change between two steps."""
+        for spool_id in sorted([spool_id for spool_id in self.messages if first <= spool_id <= last]):
+            known = self.messages.get(spool_id)
+            if known is not None:
+                yield known

@@ -128,15 +128,17 @@ def _parse_flags(field: bytes) -> tuple[bool, int]:
     return eightbit, stuffed_dots
 
 
-def due_attempts_size(line: bytes) -> tuple[float, int, int]:
-    """Due time, attempts and stored size in a line of a record that checks. Raises `ValueError` where it is none."""
+def numbers_of(line: bytes) -> tuple[float, int, int, int]:
+    """Due time (UTC seconds), attempts, stored size, and recipients of the envelope that the message came with, in a line of
+    a record that checks. Raises `ValueError` where it is none."""
     fields = line.split(b" ", 8)
     if len(fields) < 9 or fields[1] != FORMAT:
         raise ValueError("no recipient line")
     due_ms, attempts, size = int(fields[5]), int(fields[6]), int(fields[7])
+    recipients = int(fields[3].partition(b"/")[2])
     if not (0 <= due_ms < _MOST_TIME_MS and 0 <= attempts < _MOST_COUNT and 0 <= size < _MOST_SIZE):
         raise ValueError("a number is out of range")
-    return due_ms / 1000, attempts, size
+    return due_ms / 1000, attempts, size, recipients
 
 
 def parse_line(line: bytes, area: Area) -> tuple[Message, Entry] | None:

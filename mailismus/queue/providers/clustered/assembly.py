@@ -48,6 +48,7 @@ from mailismus.queue.providers.clustered.read.due_scan import DueScan
 from mailismus.queue.providers.clustered.read.search import QueueSearch
 from mailismus.queue.providers.clustered.reclaim.lines import QueueLines
 from mailismus.queue.providers.clustered.recovery.opened import Opened
+from mailismus.queue.throttle import WorkClocks, WorkThrottle
 from mailismus.spool.budget import Budget
 from mailismus.spool.draft import DraftTerms, RefusedDrafts
 from mailismus.spool.reference_scan import ReferenceScan
@@ -72,8 +73,10 @@ def build(
     workers: Workers,
     reactor: IReactorTime,
     now: Callable[[], float],
+    clocks: WorkClocks | None = None,
 ) -> ClusteredQueue:
-    """Make the queue of an opened directory. `opened` holds the locks and the result of the replay; `now`: UTC seconds."""
+    """Make the queue of an opened directory. `opened` holds the locks and the result of the replay; `now`: UTC seconds;
+    `clocks`: as in `WorkThrottle`."""
     root, spool_root, files = settings.rootpath, settings.spool.rootpath, workers.files
     corrupt = os.path.join(root, "corrupt")
     limits = limits_of(settings, opened)
@@ -91,7 +94,8 @@ def build(
     release = Release(removal, references, scan, reactor, has_links=has_links)
     ledger = Ledger(state, release, waiters.fire_due)
     contents = Contents(disk, spool_root, files, memtable, opened.writer.segments, corrupt)
-    search = QueueSearch(disk, root, reader, memtable, cluster_index, state.newest_checkpoint, reactor)
+    throttle = WorkThrottle(clocks)
+    search = QueueSearch(disk, root, reader, memtable, cluster_index, state.newest_checkpoint, throttle)
 
     events = BatchEvents()
     commits = GroupCommit(opened.writer, workers.journal, reactor, limits.largest_item, events.on_durable, events.on_failed)

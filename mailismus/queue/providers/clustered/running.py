@@ -17,6 +17,7 @@ from mailismus.queue.provider import QueueReactor
 from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.metrics import METRICS, ClusteredFigures
 from mailismus.queue.providers.clustered.recovery.opening import open_queue
+from mailismus.queue.throttle import WorkClocks
 
 FILE_THREADS = 4
 """Threads for message files and everything of the disk but the journal's barrier."""
@@ -30,7 +31,8 @@ def open_clustered_queue(settings: QueueSettings, reactor: QueueReactor, clock: 
     try:
         # Timers use the reactor's clock, which does not jump; stored times are times of day.
         timers = cast(IReactorTime, reactor)
-        queue = build(settings, disk, opened, Workers(*threads), timers, time.time)
+        clocks = WorkClocks(timers, time.process_time, time.thread_time)
+        queue = build(settings, disk, opened, Workers(*threads), timers, time.time, clocks)
     except BaseException:
         opened.release()
         raise

@@ -41,6 +41,7 @@ from mailismus.queue.providers.log.control.visits import Visits
 from mailismus.queue.providers.log.control.waiters import LogWaiters
 from mailismus.queue.providers.log.format.version import LOG
 from mailismus.queue.providers.log.index.resting import Resting
+from mailismus.queue.providers.log.index.search_holds import SearchHolds
 from mailismus.queue.providers.log.index.working_set import WorkingSet
 from mailismus.queue.providers.log.parts import LogDrafts, LogLimits, LogParts
 from mailismus.queue.providers.log.provider import LogQueue
@@ -48,6 +49,7 @@ from mailismus.queue.providers.log.read.content import LogContents
 from mailismus.queue.providers.log.read.damage import LogDamage
 from mailismus.queue.providers.log.read.lines import LogLines
 from mailismus.queue.providers.log.recovery.opening import OpenedLog
+from mailismus.queue.throttle import WorkClocks, WorkThrottle
 from mailismus.spool.budget import Budget
 from mailismus.spool.draft import DraftTerms, RefusedDrafts
 from mailismus.spool.reference_scan import ReferenceScan
@@ -88,8 +90,10 @@ def build(
     reactor: IReactorTime,
     now: Callable[[], float],
     choices: LogChoices = DEFAULT_CHOICES,
+    clocks: WorkClocks | None = None,
 ) -> LogQueue:
-    """Make the queue of an opened directory. `opened` holds the locks and what was found; `now`: UTC seconds."""
+    """Make the queue of an opened directory. `opened` holds the locks and what was found; `now`: UTC seconds; `clocks`: as
+    in `WorkThrottle`."""
     root, spool_root, files = settings.rootpath, settings.spool.rootpath, workers.files
     corrupt, directory = os.path.join(root, "corrupt"), os.path.join(root, LOG)
     limits = limits_of(settings, opened)
@@ -131,11 +135,13 @@ def build(
     refused = RefusedDrafts()
     results = LogResults(ledger, commits, refused, waiters, reactor, now)
     moves = Moves(ledger, segments, commits, naming, results, contents, refused, now)
-    reading = PieceReading(resting, ledger, segments, commits, dict(found.unread), files, lock, damage)
-    visits = Visits(resting, reading, commits, reactor, now)
+    throttle = WorkThrottle(clocks)
+    reading = PieceReading(resting, ledger, segments, commits, dict(found.unread), files, lock, damage, throttle)
+    visits = Visits(resting, reading, commits, throttle, reactor, now)
     learning = Learning(resting, reading, reactor, now)
     loading = PieceLoading(reading, learning, resting, ledger, reactor, now, choices.ahead_s)
-    compaction = Compaction(segments, loading, moves, commits)
+    search_holds = SearchHolds(resting, reactor.seconds)
+    compaction = Compaction(segments, loading, moves, commits, search_holds)
     rounds = MarkRounds(
         *(ledger, segments, commits, moves, compaction, results, disk, root, directory, files, reactor),
         number=opened.positions,
@@ -167,6 +173,8 @@ def build(
         segments=segments,
         contents=contents,
         reading=reading,
+        throttle=throttle,
+        search_holds=search_holds,
         visits=visits,
         learning=learning,
         loading=loading,

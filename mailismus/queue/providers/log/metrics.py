@@ -21,7 +21,7 @@ class LogFigures:
     def entries(self) -> Mapping[Area, int]:
         """Those in memory, and those that rest in what has been read of the log."""
         working_set, resting = self._queue.parts.working_set, self._queue.parts.resting
-        return {area: working_set.count_in(area) + resting.counts[area] for area in Area}
+        return {area: working_set.count_in(area) + resting.amounts[area].entries for area in Area}
 
     def refusals(self) -> Mapping[str, bool]:
         queue = self._queue

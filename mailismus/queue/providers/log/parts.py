@@ -27,9 +27,11 @@ from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.control.visits import Visits
 from mailismus.queue.providers.log.control.waiters import LogWaiters
 from mailismus.queue.providers.log.index.resting import Resting
+from mailismus.queue.providers.log.index.search_holds import SearchHolds
 from mailismus.queue.providers.log.index.working_set import WorkingSet
 from mailismus.queue.providers.log.read.content import LogContents
 from mailismus.queue.providers.log.recovery.opening import OpenedLog
+from mailismus.queue.throttle import WorkThrottle
 from mailismus.spool.draft import DraftTerms, RefusedDrafts, SpoolDraft
 from mailismus.spool.release import Release
 
@@ -81,6 +83,8 @@ class LogParts:
     segments: LogSegments
     contents: LogContents
     reading: PieceReading
+    throttle: WorkThrottle
+    search_holds: SearchHolds
     visits: Visits
     learning: Learning
     loading: PieceLoading

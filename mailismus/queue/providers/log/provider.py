@@ -47,9 +47,8 @@ from mailismus.queue.providers.log.format.version import LOG
 from mailismus.queue.providers.log.index.piece import Piece, runner_of
 from mailismus.queue.providers.log.parts import LogParts
 from mailismus.queue.providers.log.read.count_plan import LogCountingPlan
-from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
+from mailismus.queue.providers.log.read.envelopes import SeenEnvelope
 from mailismus.queue.providers.log.read.looking import UNREAD, Looking
-from mailismus.queue.sums import new_sums
 from mailismus.spool.content import WholeContent
 
 
@@ -63,7 +62,7 @@ class LogQueue:
         self._working_set, self._admission, self._drafts = parts.working_set, parts.admission, parts.drafts
         self._waiters, self._contents = parts.waiters, parts.contents
         self._resting, self._loading = parts.resting, parts.loading
-        self._looking = Looking(parts.working_set, parts.visits.visit)
+        self._looking = Looking(parts.working_set, parts.resting, parts.search_holds, parts.visits.visit, parts.throttle)
         self.requests = LogRequests(parts)
         self.max_envelope_bytes = parts.limits.envelope
 
@@ -164,11 +163,8 @@ class LogQueue:
         return Deferred.fromCoroutine(self._looking.summarize(self._admission.reason()))
 
     def counting_plan(self) -> ICountingPlan:
-        sums, over = new_sums(), self.parts.reading.hidden()
-        for known in self._working_set.messages.values():
-            for entry in known.entries.values():
-                sums[entry.area].add_entry(known.message)
-        return LogCountingPlan(self.parts.root, sums, self.parts.reading.planned(), over, self._admission.reason())
+        sums, reading = self._looking.in_memory(), self.parts.reading
+        return LogCountingPlan(self.parts.root, sums, reading.planned(), reading.hidden(), self._admission.reason())
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self._looking.search(wanted, after, limit, self.commits.applied_sequence))
@@ -190,7 +186,7 @@ class LogQueue:
         touched: dict[Piece, set[int]] = {}
         newest = self.commits.applied_sequence
 
-        def look(one: FoundEnvelope, piece: Piece) -> None:
+        def look(one: SeenEnvelope, piece: Piece) -> None:
             nonlocal count
             matching = sum(_is_flushed(wanted, one.message, entry) for entry in one.entries)
             if matching and one.place.sequence <= newest:

@@ -17,6 +17,7 @@ from mailismus.queue.provider import QueueReactor
 from mailismus.queue.providers.log.assembly import build
 from mailismus.queue.providers.log.metrics import METRICS, LogFigures
 from mailismus.queue.providers.log.recovery.opening import open_queue
+from mailismus.queue.throttle import WorkClocks
 
 FILE_THREADS = 4
 """Threads for everything of the disk but the barriers of batches."""
@@ -30,7 +31,8 @@ def open_log_queue(settings: QueueSettings, reactor: QueueReactor, clock: IReact
     try:
         # Timers use the reactor's clock, which does not jump; stored times are times of day.
         timers = cast(IReactorTime, reactor)
-        queue = build(settings, disk, opened, Workers(*threads), timers, time.time)
+        clocks = WorkClocks(timers, time.process_time, time.thread_time)
+        queue = build(settings, disk, opened, Workers(*threads), timers, time.time, clocks=clocks)
     except BaseException:
         opened.release()
         raise

@@ -34,13 +34,14 @@ def find(
     after: object | None,
     limit: int,
 ) -> Page:
-    """As `IQueue.search`. `order`: the spool ids, sorted. `after`: spool id and number of the last returned entry."""
-    last = (0, 0)
+    """As `IQueue.search`. `order`: the spool ids, sorted. `after`: spool id and number of the last returned entry, and the
+    highest spool id when the search began: it does not run after new mail."""
+    last, newest = (0, 0), order[-1] if order else SpoolId(0)
     spool_ids = order
     if after is not None:
         assert isinstance(after, tuple)
-        last = after
-        spool_ids = order[bisect_left(order, SpoolId(last[0])) :]
+        last, newest = after[:2], after[2]
+        spool_ids = order[bisect_left(order, SpoolId(last[0])) : bisect_right(order, newest)]
     if wanted.spool_id is not None:
         at = bisect_left(spool_ids, wanted.spool_id)
         spool_ids = spool_ids[at : bisect_right(spool_ids, wanted.spool_id)]
@@ -59,7 +60,7 @@ def find(
                 is_full = True
                 break
             entries.append(entry)
-            cursor = (spool_id, number)
+            cursor = (spool_id, number, newest)
         limit -= len(entries)
         if entries:
             found.append(attrs.evolve(held.message, entries=entries))

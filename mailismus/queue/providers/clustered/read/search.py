@@ -1,5 +1,5 @@
-"""Search and counts of the queue. They change and lock nothing, and read one cluster at a time, in a worker. A count pauses
-for mail; a count in another process disturbs mail less (`count_plan`).
+"""Search and counts of the queue. They change and lock nothing, and read one cluster at a time, in a worker. They pause for
+mail; a count in another process disturbs mail less (`count_plan`).
 
 A search goes over the memtable first, then over the clusters that existed when it began. So no entry is given twice: an
 entry that is moved meanwhile lies in a cluster that is passed over; an entry of a cluster that is retried meanwhile is in
@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import attrs
-from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorTime
 
 from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Area, Entry, Filter, Message, Page, Summary
+from mailismus.queue.pages import count_entries, split_page
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, FoundLine, read_lines
 from mailismus.queue.providers.clustered.index.cluster import Cluster
 from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
@@ -28,23 +27,27 @@ from mailismus.queue.providers.clustered.read.count_plan import CountingPlan
 from mailismus.queue.providers.clustered.read.due_scan import is_wanted, read_file
 from mailismus.queue.providers.clustered.read.planned_count import count_cluster
 from mailismus.queue.sums import summary_of
+from mailismus.queue.throttle import WorkThrottle
 
-COUNTED_BYTES = 1_000_000
-"""Bytes of clusters that a count reads between two pauses: some 4 ms of work, in pieces of a cluster."""
-PAUSE_S = 0.030
+SLICE_S = 0.004
+"""Processor seconds of a count between two pauses, in pieces of a cluster."""
 
 
 @attrs.frozen
 class Cursor:
-    """Position of a search: after an entry of the memtable, or after a line of a cluster."""
+    """Position of a search: after an entry of the memtable, or after a cluster."""
 
     newest: int
     """Number of the newest checkpoint when the search began."""
     lengths: dict[ClusterId, int]
     """Lengths of clusters then. Lines behind them were in the memtable, and have been searched."""
-    in_memtable: QueueId | None
+    newest_id: SpoolId
+    """The highest spool id in the memtable then: a search does not run after new mail."""
+    in_memtable: QueueId | None = None
     cluster: ClusterId | None = None
-    offset: int = -1
+    """The last one that was read. It is not read again for each page that it fills."""
+    rest: tuple[Message, ...] = ()
+    """What was found there beyond the page."""
 
 
 def cluster_order(cluster_id: ClusterId) -> tuple[str, str, int, int]:
@@ -54,7 +57,7 @@ def cluster_order(cluster_id: ClusterId) -> tuple[str, str, int, int]:
 
 class QueueSearch:
     """Searches and counts memtable and clusters. `root`: the queue's directory; `newest`: the number of the newest durable
-    checkpoint; `clock`: None in a process that has no other work."""
+    checkpoint."""
 
     def __init__(
         self,
@@ -64,7 +67,7 @@ class QueueSearch:
         memtable: Memtable,
         cluster_index: ClusterIndex,
         newest: Callable[[], int],
-        clock: IReactorTime | None = None,
+        throttle: WorkThrottle,
     ) -> None:
         self._disk = disk
         self._root = root
@@ -72,7 +75,7 @@ class QueueSearch:
         self._memtable = memtable
         self._cluster_index = cluster_index
         self._newest = newest
-        self._clock = clock
+        self._throttle = throttle
 
     def plan(self, refusing: str = "") -> CountingPlan:
         """Return the plan of a count of the present entries. `refusing`: see `Summary`."""
@@ -82,28 +85,29 @@ class QueueSearch:
         """Return counts of every area. `refusing`: see `Summary`."""
         plan = self.plan()
         sums, gaps = plan.sums, Gaps()
-        counted_bytes = 0
+        counted_s = 0.0
         for cluster in plan.clusters():
-            read = await self._reader.read(cluster.id, cluster.path, partial(count_cluster, self._disk, cluster))
+            act = self._throttle.metered(partial(count_cluster, self._disk, cluster))
+            read = await self._reader.read(cluster.id, cluster.path, act)
             if isinstance(read, Unread):
                 gaps.add(read.gaps)
                 continue
-            cluster_bytes, found = read
+            (_, found), used_s = read
             sums[cluster.id.area].add(found)
-            counted_bytes += cluster_bytes
-            if self._clock is not None and counted_bytes >= COUNTED_BYTES:
-                await _pause(self._clock, PAUSE_S * counted_bytes / COUNTED_BYTES)
-                counted_bytes = 0
+            counted_s += used_s
+            if counted_s >= SLICE_S:
+                await self._throttle.rest(counted_s)
+                counted_s = 0.0
         return summary_of(sums, gaps.all(), refusing)
 
     async def search(self, wanted: Filter, after: object | None, limit: int) -> Page:
         """Return at most `limit` matching entries after the cursor."""
-        cursor = after if isinstance(after, Cursor) else Cursor(self._newest(), self._lengths(), None)
-        messages: list[Message] = []
+        cursor = after if isinstance(after, Cursor) else self._begin()
+        messages: list[Message] = list(cursor.rest)
         gaps = Gaps()
-        room = limit
+        room = limit - count_entries(messages)
         if cursor.cluster is None:
-            for journaled in self._candidates(wanted, cursor.in_memtable):
+            for journaled in self._candidates(wanted, cursor.in_memtable, cursor.newest_id):
                 found = _matching(journaled, wanted, cursor.in_memtable)
                 if found:
                     messages.append(attrs.evolve(journaled.message, entries=found[:room]))
@@ -111,16 +115,19 @@ class QueueSearch:
                         last = QueueId(journaled.message.spool_id, found[room - 1].number)
                         return Page(tuple(messages), attrs.evolve(cursor, in_memtable=last))
                     room -= len(found)
-        for cluster in self._clusters(cursor.cluster, cursor.newest):
+        read, clusters = cursor.cluster, self._clusters(cursor.cluster, cursor.newest)
+        while room > 0:
+            cluster = next(clusters, None)
+            if cluster is None:
+                return Page(tuple(messages), None, gaps.all())
             if wanted.area is not None and cluster.id.area is not wanted.area:
                 continue
-            lines = await self.live_lines(cluster)
+            lines, used_s = await self._read_live(cluster)
             if isinstance(lines, Unread):
                 gaps.add(lines.gaps)
                 continue
+            read = cluster.id
             for line in lines:
-                if cluster.id == cursor.cluster and line.offset <= cursor.offset:
-                    continue
                 if line.offset >= cursor.lengths.get(cluster.id, line.offset + 1):
                     break
                 if not is_wanted(wanted, line.message, line.entry):
@@ -130,36 +137,43 @@ class QueueSearch:
                 else:
                     messages.append(attrs.evolve(line.message, entries=[line.entry]))
                 room -= 1
-                if not room:
-                    at = attrs.evolve(cursor, in_memtable=None, cluster=cluster.id, offset=line.offset)
-                    return Page(tuple(messages), at, gaps.all())
-        return Page(tuple(messages), None, gaps.all())
+            await self._throttle.rest(used_s)
+        page, rest = split_page(messages, limit)
+        return Page(tuple(page), attrs.evolve(cursor, cluster=read, rest=tuple(rest)), gaps.all())
+
+    def _begin(self) -> Cursor:
+        return Cursor(self._newest(), self._lengths(), self._memtable.newest_id())
 
     def _lengths(self) -> dict[ClusterId, int]:
         return {c.id: c.length for c in self._cluster_index.clusters.values() if c.length is not None}
 
-    def _clusters(self, first: ClusterId | None, newest: int) -> Iterator[Cluster]:
-        """Yield clusters of checkpoints up to `newest`, in order, from `first` on."""
+    def _clusters(self, behind: ClusterId | None, newest: int) -> Iterator[Cluster]:
+        """Yield clusters of checkpoints up to `newest`, in order, those behind `behind`."""
         for cluster_id in sorted(self._cluster_index.clusters, key=cluster_order):
             cluster = self._cluster_index.clusters.get(cluster_id)
             if cluster is None or cluster_id.checkpoint > newest:
                 continue
-            if first is None or cluster_order(cluster_id) >= cluster_order(first):
+            if behind is None or cluster_order(cluster_id) > cluster_order(behind):
                 yield cluster
 
     async def live_lines(self, cluster: Cluster) -> Sequence[FoundLine] | Unread:
         """Return the live lines of a cluster, out or not."""
+        return (await self._read_live(cluster))[0]
+
+    async def _read_live(self, cluster: Cluster) -> tuple[Sequence[FoundLine] | Unread, float]:
+        """As `live_lines`, with the processor seconds that it took."""
         act = partial(read_live, self._disk, cluster.path, cluster.id.area, cluster.length)
         with cluster.reading() as marked:
-            lines = await self._reader.read(cluster.id, cluster.path, act)
-        if isinstance(lines, Unread):
-            return lines
+            read = await self._reader.read(cluster.id, cluster.path, self._throttle.metered(act))
+        if isinstance(read, Unread):
+            return read, 0.0
+        lines, used_s = read
         cluster.apply_limits(lines)
-        return [line for line in lines if line.offset not in cluster.owed and line.offset not in marked]
+        return [line for line in lines if line.offset not in cluster.owed and line.offset not in marked], used_s
 
-    def _candidates(self, wanted: Filter, after: QueueId | None) -> Iterator[JournaledMessage]:
+    def _candidates(self, wanted: Filter, after: QueueId | None, last: SpoolId) -> Iterator[JournaledMessage]:
         if wanted.spool_id is None:
-            yield from self._memtable.messages_from(after.spool_id if after is not None else SpoolId(0))
+            yield from self._memtable.messages_between(after.spool_id if after is not None else SpoolId(0), last)
         elif after is None or wanted.spool_id >= after.spool_id:
             journaled = self._memtable.messages.get(wanted.spool_id)
             if journaled is not None:
@@ -173,12 +187,6 @@ def read_live(disk: IDisk, path: str, area: Area, length: int | None) -> list[Fo
         for found in read_lines(read_file(disk, path, length), area, length)
         if isinstance(found, FoundLine) and not found.is_done
     ]
-
-
-def _pause(clock: IReactorTime, seconds: float) -> Deferred[None]:
-    done: Deferred[None] = Deferred()
-    clock.callLater(seconds, done.callback, None)
-    return done
 
 
 def _matching(journaled: JournaledMessage, wanted: Filter, after: QueueId | None) -> list[Entry]:

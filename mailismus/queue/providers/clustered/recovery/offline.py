@@ -24,6 +24,7 @@ from mailismus.queue.providers.clustered.recovery.replay import load_journal
 from mailismus.queue.providers.clustered.recovery.salvage import salvage
 from mailismus.queue.providers.clustered.recovery.stopped_contents import StoppedContents, guessed_segments
 from mailismus.queue.stopped import AtOnceWorker, StoppedQueue
+from mailismus.queue.throttle import WorkThrottle
 
 
 def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -> StoppedQueue:
@@ -57,7 +58,8 @@ def open_readonly(queue_path: str, spool_path: str, disk: IDisk | None = None) -
         if segment.header is not None:
             segments[segment.header.number] = segment.path
     looks = QueueSearch(
-        disk, queue_path, ClusterReader(AtOnceWorker(), resting, others_remove=True), young, resting, lambda: newest
+        *(disk, queue_path, ClusterReader(AtOnceWorker(), resting, others_remove=True), young, resting, lambda: newest),
+        WorkThrottle(),
     )
     contents = StoppedContents(young, disk, spool_path, segments, guessed_segments(loaded.journal))
     return StoppedQueue(looks, contents.read, gaps)

@@ -6,8 +6,9 @@ A turn is a part of a round (`control.rounds`), which follows its predecessor af
 most `TURN_BYTES` and `TURN_COUNT` envelopes. These go with the batches of mail; what is left of them at the next turn is one
 batch of its own.
 
-*Rules*: only segments before the working suffix are emptied, and none before it is known of each what lives there. On a full
-disk it takes one segment of the reserve at most, and only for segments that give back more.
+*Rules*: only segments before the working suffix are emptied, and none before it is known of each what lives there, or while
+a search has still to come to it (`index.search_holds`). On a full disk it takes one segment of the reserve at most, and
+only for segments that give back more.
 
 *Not here*: which segments (`index.garbage`), the records of a move (`control.moves`).
 """
@@ -21,6 +22,7 @@ from mailismus.queue.providers.log.control.loading import PieceLoading
 from mailismus.queue.providers.log.control.moves import Moves
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.index.garbage import MOST_MOVED, choose_segments
+from mailismus.queue.providers.log.index.search_holds import SearchHolds
 
 TURN_S = 1.0
 """Seconds between two turns while there is work."""
@@ -43,8 +45,16 @@ class Compaction:
 
     _log = Logger()
 
-    def __init__(self, segments: LogSegments, loading: PieceLoading, moves: Moves, commits: GroupCommit) -> None:
+    def __init__(
+        self,
+        segments: LogSegments,
+        loading: PieceLoading,
+        moves: Moves,
+        commits: GroupCommit,
+        search_holds: SearchHolds,
+    ) -> None:
         self._segments, self._loading, self._moves, self._commits = segments, loading, moves, commits
+        self._search_holds = search_holds
         self._emptying: list[int] = []
         self._given_up: set[int] = set()
         """Segments that could not be emptied."""
@@ -87,16 +97,17 @@ class Compaction:
     def _go_on(self) -> bool:
         """Choose segments if none are being emptied. Return whether there is work."""
         segments = self._segments
+        held = self._search_holds.segments()
         left = [number for number in self._emptying if segments.is_needed(number)]
         self.emptied += len(self._emptying) - len(left)
-        self._emptying = left
+        self._emptying = left = [number for number in left if number not in held]
         if left:
             return True
         log = segments.use()
         most_moved = MOST_MOVED if segments.free_beyond_reserve > 0 else log.segment_bytes // 2
         if segments.free_beyond_reserve < 0:
             return False
-        usable = [use for use in segments.may_be_emptied() if use.number not in self._given_up]
+        usable = [use for use in segments.may_be_emptied() if use.number not in self._given_up | held]
         self._emptying = choose_segments(log, usable, most_moved)
         self._in_vain = 0
         return bool(self._emptying)

@@ -73,7 +73,7 @@ class LogLedger:
             self.release.track(message, len(message.entries))
         if working_set.entry_count >= MOST_NEW:
             begin = offset - place_offset - BATCH_HEAD_SIZE
-            self.resting.note(segment, begin, sequence, {_NEW: message.received_at}, message.entries, segment)
+            self.resting.note(segment, begin, sequence, {_NEW: message.received_at}, message, message.entries, segment)
             return
         self._hold_content(known)
         if message.received_at <= now:
@@ -107,7 +107,7 @@ class LogLedger:
 
     def _note(self, new: NewEnvelope, sequence: int, base: int, segment: int, dues: Mapping[int, float]) -> None:
         refers = new.content.segment if new.content is not None else segment if new.content_offset else 0
-        self.resting.note(segment, base - BATCH_HEAD_SIZE, sequence, dues, new.entries, refers)
+        self.resting.note(segment, base - BATCH_HEAD_SIZE, sequence, dues, new.known.message, new.entries, refers)
 
     def load(self, one: FoundEnvelope, dues: Sequence[float], now: float, newest: int, *, is_held: bool) -> None:
         """Add an envelope that was read from the log. `dues`: when its entries are due; `newest`: sequence number of the

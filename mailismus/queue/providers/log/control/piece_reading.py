@@ -2,6 +2,7 @@
 
     all lines of a piece -> what is wanted goes to the working set -> earliest due times and counts of the rest
     outlines of a piece  -> the same of all of it, nothing is loaded
+    a slice of a piece   -> its entries are looked at, without their contents; nothing is learnt
 
 *Rules*: a batch is read when all its items have been told that it is durable. No marks are written meanwhile: what is found
 unmarked, and neither in the working set nor garbage that waits for its mark, rests. An envelope is known by its place, and
@@ -19,6 +20,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
 
+import attrs
 from twisted.internet.defer import Deferred, DeferredLock
 from twisted.logger import Logger
 
@@ -31,13 +33,17 @@ from mailismus.queue.interface import Area
 from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.segments import LogSegments
 from mailismus.queue.providers.log.format.record import LogPlace
+from mailismus.queue.providers.log.index.amount import NOTHING
 from mailismus.queue.providers.log.index.piece import PIECE_BYTES, Piece, PieceRest, dues_of, runner_of
+from mailismus.queue.providers.log.index.rest_counts import RestCounts
 from mailismus.queue.providers.log.index.resting import Resting
 from mailismus.queue.providers.log.read.count_plan import PlannedSegment
 from mailismus.queue.providers.log.read.damage import LogDamage
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope, Stretch
 from mailismus.queue.providers.log.read.pieces import OutlinedPiece, ReadPiece, outline_piece, read_piece
-from mailismus.queue.providers.log.read.visit import PieceVisit
+from mailismus.queue.providers.log.read.seen import look_at
+from mailismus.queue.providers.log.read.visit import PieceVisit, Position
+from mailismus.queue.throttle import WorkThrottle
 
 
 class EnvelopeChoice(enum.Enum):
@@ -56,6 +62,20 @@ _LOAD, _HOLD = EnvelopeChoice.LOAD, EnvelopeChoice.HOLD
 T = TypeVar("T")
 
 
+SLICE_ENTRIES = 200
+"""Entries that a look reads at once, about: some milliseconds of work."""
+
+
+@attrs.frozen
+class Looked:
+    """A look at a slice of a piece. `end`: where the next one begins; `used_s`: processor seconds in the worker."""
+
+    end: Position
+    used_s: float = 0.0
+    is_whole: bool = True
+    """It could be read."""
+
+
 class PieceReading:
     """Reads pieces of one queue. `behind`: of each segment that a start found, a sequence number before its batches; `lock`:
     held while a piece is read, and while marks are written."""
@@ -72,11 +92,13 @@ class PieceReading:
         worker: IWorker,
         lock: DeferredLock,
         damage: LogDamage,
+        throttle: WorkThrottle,
     ) -> None:
         self._resting, self._ledger, self._segments, self._commits = resting, ledger, segments, commits
         self._behind, self._worker, self._lock, self._damage = behind, worker, lock, damage
+        self._throttle = throttle
         self._visits: list[PieceVisit] = []
-        self.pieces_read = 0
+        self.pieces_read = self.slices_read = 0
 
     # visits
 
@@ -90,13 +112,10 @@ class PieceReading:
 
     # all lines
 
-    async def read(self, piece: Piece, choose: Choose, now: float, visit: PieceVisit | None = None) -> bool:
-        """Read a piece, load the chosen envelopes, and note what is known of the rest. Return whether it could be read.
-        `visit`: for which it is read."""
+    async def read(self, piece: Piece, choose: Choose, now: float) -> bool:
+        """Read a piece, load the chosen envelopes, and note what is known of the rest. Return whether it could be read."""
         await self._lock.acquire()
         try:
-            if visit is not None:
-                visit.pass_by(piece)
             return await self._read(piece, choose, now)
         finally:
             self._lock.release()
@@ -120,13 +139,14 @@ class PieceReading:
 
     def _load(self, piece: Piece, read: ReadPiece, choose: Choose, now: float) -> None:
         resting, garbage = self._resting, self._garbage_in(piece.segment)
-        rest, rested = PieceRest(), dict.fromkeys(Area, 0)
+        rest, rested = PieceRest(), dict.fromkeys(Area, NOTHING)
         held: set[Area] = set()
         for one in read.found:
             if one.offset in garbage or self._is_loaded(one.message.spool_id, one.place):
                 continue
-            for entry in one.entries:
-                rested[entry.area] += 1
+            amounts = one.amounts()
+            for area, amount in amounts.items():
+                rested[area] = rested[area].plus(amount)
             times = [piece.due_at(one.place.sequence, one.message, entry) for entry in one.entries]
             choice = choose(one, min(times))
             if choice is _LOAD:
@@ -140,8 +160,8 @@ class PieceReading:
             if choice is _HOLD:
                 held.add(one.entries[0].area)
                 times = [max(due_at, now + piece.again_s) for due_at in times]
-            dues, counts = dues_of(one.entries, times, one.interval), [(entry.area, 1) for entry in one.entries]
-            rest.add(dues, counts, one.content.segment if one.content is not None else 0, is_flushed=is_flushed)
+            dues, content_segment = dues_of(one.entries, times, one.interval), one.content.segment if one.content else 0
+            rest.add(dues, amounts.items(), content_segment, is_flushed=is_flushed)
         if read.end is not None:
             resting.split(piece, *read.end, rested)
         resting.replace(piece, rest)
@@ -183,12 +203,66 @@ class PieceReading:
                 due_at = piece.limited(one.place.sequence, area, attempts, stored_at)
                 runner = runner_of(area, one.interval)
                 dues[runner] = min(dues.get(runner, due_at), due_at)
-            rest.add(dues, one.counts.items(), one.content_segment)
+            rest.add(dues, one.amounts.items(), one.content_segment)
         if read.end is not None:
-            self._resting.split(piece, *read.end, rest.counts)
+            self._resting.split(piece, *read.end, rest.amounts)
         self._resting.replace(piece, rest)
 
-    # what both need
+    # slices
+
+    async def look(self, piece: Piece, begin: Position, visit: PieceVisit, now: float) -> Looked:
+        """Have the envelopes of a visit looked at that rest in a piece from this position on, about `SLICE_ENTRIES`. Of a
+        piece of which nothing is known, its outlines are read before. What does not check is read whole."""
+        if not piece.is_known and not await self.outline(piece):
+            return await self._look_whole(piece, begin, visit, now)
+        await self._lock.acquire()
+        try:
+            segment = self._segment_of(piece)
+            if segment is None:
+                return Looked(begin)
+            stretch, is_last = self._stretch(piece, segment, begin[1]), self._resting.end_of(piece) is None
+            act = partial(look_at, stretch, piece.segment, SLICE_ENTRIES, is_last_piece=is_last)
+            try:
+                read, used_s = await self._worker.run(self._throttle.metered(act))
+            except OSError:
+                read, used_s = None, 0.0
+            if read is not None and read.is_whole:
+                self.slices_read += 1
+                garbage = self._garbage_in(piece.segment)
+                for one in read.seen if self._resting.has(piece) else ():
+                    if not (one.offset in garbage or self._is_loaded(one.message.spool_id, one.place)):
+                        visit.see(one, piece)
+                end = self._end_of(piece, begin) if read.end is None else (piece.segment, read.end)
+                visit.pass_by(end)
+                return Looked(end, used_s)
+        finally:
+            self._lock.release()
+        return await self._look_whole(piece, begin, visit, now)
+
+    async def _look_whole(self, piece: Piece, begin: Position, visit: PieceVisit, now: float) -> Looked:
+        """As `look`, but read all of the piece."""
+
+        def see(one: FoundEnvelope, _: float) -> EnvelopeChoice:
+            visit.see(one, piece)
+            return EnvelopeChoice.LEAVE
+
+        await self._lock.acquire()
+        try:
+            is_whole = await self._read(piece, see, now)
+            end = self._end_of(piece, begin)
+            visit.pass_by(end)
+            return Looked(end, is_whole=is_whole)
+        finally:
+            self._lock.release()
+
+    def _end_of(self, piece: Piece, begin: Position) -> Position:
+        """The position behind a piece; `begin` where nothing rests there any more."""
+        if not self._resting.has(piece):
+            return begin
+        end = self._resting.end_of(piece)
+        return (piece.segment, end) if end is not None else (piece.segment + 1, 0)
+
+    # what all need
 
     def _segment_of(self, piece: Piece) -> Segment | None:
         """The segment of a piece; None: it is not there any more, and nothing rests in it."""
@@ -196,11 +270,11 @@ class PieceReading:
 
     def _run(self, read: Callable[..., T], piece: Piece, segment: Segment) -> Deferred[T]:
         """Have a piece read in a worker, by `read_piece` or `outline_piece`. Fails with OSError."""
-        stretch, is_last = self._stretch(piece, segment), self._resting.end_of(piece) is None
+        stretch, is_last = self._stretch(piece, segment, piece.begin), self._resting.end_of(piece) is None
         self._resting.begin_reading(piece)
         return self._worker.run(partial(read, stretch, piece.segment, PIECE_BYTES, is_last_piece=is_last))
 
-    def _stretch(self, piece: Piece, segment: Segment) -> Stretch:
+    def _stretch(self, piece: Piece, segment: Segment, begin: int) -> Stretch:
         assert segment.header is not None
         end, applied = self._resting.end_of(piece), self._commits.applied_sequence
         following = self._segments.in_use().get(piece.segment + 1)
@@ -210,7 +284,7 @@ class PieceReading:
         return Stretch(
             segment.file,
             segment.header,
-            max(BLOCK, piece.begin),
+            max(BLOCK, begin),
             end or segment.end or segment.size_bytes,
             self._behind.get(piece.segment, 0),
             min(last, applied),
@@ -230,12 +304,15 @@ class PieceReading:
 
     def planned(self) -> list[PlannedSegment]:
         """Return the segments in which something rests, or may."""
-        segments, behind, applied = self._segments.in_use(), self._behind, self._commits.applied_sequence
-        found = [(number, segments[number]) for number in self._resting.segments() if number in segments]
-        return [
-            PlannedSegment(os.path.basename(one.path), number, behind.get(number, 0), min(one.last_sequence, applied))
-            for number, one in found
-        ]
+        segments, applied = self._segments.in_use(), self._commits.applied_sequence
+        found: list[PlannedSegment] = []
+        for rest in RestCounts(self._resting).segments():
+            one = segments.get(rest.number)
+            if one is not None:
+                name, last = os.path.basename(one.path), min(one.last_sequence, applied)
+                behind = self._behind.get(rest.number, 0)
+                found.append(PlannedSegment(name, rest.number, behind, last, rest.stretches, rest.amounts))
+        return found
 
     def hidden(self) -> dict[int, list[int]]:
         """Return, by segment, the offsets of unmarked records there that do not rest: in memory, or garbage."""

@@ -8,11 +8,19 @@ from twisted.internet.interfaces import IReactorTime
 
 from mailismus.journal.commit import GroupCommit
 from mailismus.queue.providers.log.control.giving_way import give_way
-from mailismus.queue.providers.log.control.piece_reading import EnvelopeChoice, PieceReading
+from mailismus.queue.providers.log.control.piece_reading import PieceReading
 from mailismus.queue.providers.log.index.piece import Piece
 from mailismus.queue.providers.log.index.resting import Resting
-from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
-from mailismus.queue.providers.log.read.visit import Look, PieceVisit
+from mailismus.queue.providers.log.read.visit import Look, PieceVisit, Position
+from mailismus.queue.throttle import WorkThrottle
+
+
+def _never(_: Position) -> bool:
+    return False
+
+
+def _never_there(segment: int, offset: int) -> bool:
+    return False
 
 
 class Visits:
@@ -23,48 +31,63 @@ class Visits:
         resting: Resting,
         reading: PieceReading,
         commits: GroupCommit,
+        throttle: WorkThrottle,
         reactor: IReactorTime,
         now: Callable[[], float],
     ) -> None:
-        self._resting, self._reading, self._commits, self._reactor, self._now = resting, reading, commits, reactor, now
+        self._resting, self._reading, self._commits = resting, reading, commits
+        self._throttle, self._reactor, self._now = throttle, reactor, now
 
     async def visit_slowly(self, look: Look) -> bool:
-        """As `visit`, at half speed: for work that nobody waits for."""
-        return await self._visit(look, is_slow=True)
+        """As `visit`, at half speed at most: for work that nobody waits for."""
+        return await self._visit(look, (0, 0), _never, _never_there, is_slow=True)
 
     async def visit(
-        self, look: Look, *, begin: tuple[int, int] = (0, 0), ends_at: Callable[[Piece], bool] = lambda _: False
+        self,
+        look: Look,
+        *,
+        begin: Position = (0, 0),
+        ends_at: Callable[[Position], bool] = _never,
+        is_left_out: Callable[[int, int], bool] = _never_there,
     ) -> bool:
         """Have every resting envelope looked at, but those that are written meanwhile. Return whether all could be read.
-        `begin`: segment and offset; pieces before are left out. `ends_at`: whether the visit ends before this piece."""
-        return await self._visit(look, is_slow=False, begin=begin, ends_at=ends_at)
+        `begin`: what lies before is left out. `ends_at`: whether the visit ends before this position. `is_left_out`: whether
+        what rests from this offset of this segment on, to the end of its piece, need not be looked at."""
+        return await self._visit(look, begin, ends_at, is_left_out, is_slow=False)
 
     async def _visit(
         self,
         look: Look,
+        begin: Position,
+        ends_at: Callable[[Position], bool],
+        is_left_out: Callable[[int, int], bool],
         *,
         is_slow: bool,
-        begin: tuple[int, int] = (0, 0),
-        ends_at: Callable[[Piece], bool] = lambda _: False,
     ) -> bool:
-        is_whole = True
+        is_whole, at = True, begin
         visit = PieceVisit(look, self._commits.applied_sequence)
+        visit.pass_by(begin)
         self._reading.add_visit(visit)
         try:
             for piece in self._resting.all(*begin):
-                if ends_at(piece):
-                    break
-                if not self._resting.has(piece):
-                    continue
-                began_s = self._reactor.seconds()
-
-                def see(one: FoundEnvelope, _: float, piece: Piece = piece) -> EnvelopeChoice:
-                    visit.look_at(one, piece)
-                    return EnvelopeChoice.LEAVE
-
-                is_whole = await self._reading.read(piece, see, self._now(), visit) and is_whole
-                if is_slow:
-                    await give_way(self._reactor, began_s)
+                while (position := self._next_in(piece, at)) is not None and not is_left_out(*position):
+                    if ends_at(position):
+                        return is_whole
+                    began_s = self._reactor.seconds()
+                    looked = await self._reading.look(piece, position, visit, self._now())
+                    is_whole, at = looked.is_whole and is_whole, looked.end
+                    if is_slow:
+                        await give_way(self._reactor, began_s)
+                    await self._throttle.rest(looked.used_s)
         finally:
             self._reading.remove_visit(visit)
         return is_whole
+
+    def _next_in(self, piece: Piece, at: Position) -> Position | None:
+        """Where the visit goes on in a piece; None: nothing is left of it. `at`: how far the visit has come."""
+        if not self._resting.has(piece):
+            return None
+        position = max((piece.segment, piece.begin), at)
+        end = self._resting.end_of(piece)
+        is_in = position[0] == piece.segment and (end is None or position[1] < end)
+        return position if is_in else None

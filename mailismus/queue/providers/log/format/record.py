@@ -69,6 +69,10 @@ ENVELOPES = frozenset((LogRecordKind.MESSAGE, LogRecordKind.FILE, LogRecordKind.
 _KINDS = {kind.value: kind for kind in LogRecordKind}
 
 
+RecordHead = tuple[bytes, bytes, int, int, int, int, int]
+"""Kind, area, mark, detail, id, bytes of text, bytes of content."""
+
+
 class LogPlace(NamedTuple):
     """Name of an envelope: sequence number of its batch, offset of its record from the batch's first one."""
 
@@ -172,6 +176,18 @@ def epoch_record(epoch: int) -> bytes:
     return FRAME.pack(b"E", b"-", 0, 0, 0, len(text), 0) + text
 
 
+def record_of(head: RecordHead, text: bytes, offset: int) -> LogRecord | None:
+    """The record of this head (`frame.FRAME`) and text; None: its kind is unknown. `offset`: from the first record of its
+    batch."""
+    letter, area_letter, mark, detail, spool_id, text_size, content_size = head
+    kind = _KINDS.get(letter)
+    if kind is None:
+        return None
+    at = offset + FRAME.size + text_size
+    area = _AREA.get(area_letter)
+    return LogRecord(kind, area, bytes((mark,)), detail, SpoolId(spool_id), text, offset, at, content_size)
+
+
 def read_records(records: bytes, letters: bytes = b"") -> Iterator[LogRecord]:
     """The records of a batch, in order; `letters`: of these kinds alone. Raises `Corrupt` (path empty) where their lengths
     do not fit: in a batch that checks, that is a bug of the writer."""
@@ -179,17 +195,16 @@ def read_records(records: bytes, letters: bytes = b"") -> Iterator[LogRecord]:
     while offset < end:
         if offset + FRAME.size > end:
             raise Corrupt("", offset, "a record's head is cut short")
-        letter, area_letter, mark, detail, spool_id, text_size, content_size = FRAME.unpack_from(records, offset)
-        content_offset = offset + FRAME.size + text_size
+        head: RecordHead = FRAME.unpack_from(records, offset)
+        letter, content_size = head[0], head[6]
+        content_offset = offset + FRAME.size + head[5]
         if content_offset + content_size > end:
             raise Corrupt("", offset, "a record is longer than its batch")
         if not letters or letter in letters:
-            kind = _KINDS.get(letter)
-            if kind is None:
+            record = record_of(head, records[offset + FRAME.size : content_offset], offset)
+            if record is None:
                 raise Corrupt("", offset, f"unknown kind of record {letter!r}")
-            text = records[offset + FRAME.size : content_offset]
-            area, marked = _AREA.get(area_letter), bytes((mark,))
-            yield LogRecord(kind, area, marked, detail, SpoolId(spool_id), text, offset, content_offset, content_size)
+            yield record
         offset = content_offset + content_size
 
 

@@ -1,7 +1,7 @@
 """Pieces: what is known of a stretch of one segment, and of the envelopes that rest there. Pure.
 
-A piece keeps a time for each runner, and the segments that its envelopes refer to, nothing for an envelope. A runner is an
-area and a retry interval (`format.record.interval_of`).
+A piece keeps a time for each runner, amounts, and the segments that its envelopes refer to, nothing for an envelope. A
+runner is an area and a retry interval (`format.record.interval_of`).
 
 *Rules*: a due time here may be too early, never too late. Times are UTC seconds.
 """
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from mailismus.queue.interface import Area, Entry, Filter, Latest, Message
+from mailismus.queue.providers.log.index.amount import NOTHING, RestAmount
 
 PIECE_BYTES = 1 << 20
 """Bytes of a piece, about: read in one act."""
@@ -53,8 +54,8 @@ class PieceRest:
 
     dues: dict[int, float] = attrs.field(factory=dict)
     """Earliest due time of each runner."""
-    counts: dict[Area, int] = attrs.field(factory=lambda: dict.fromkeys(Area, 0))
-    """Entries of each area."""
+    amounts: dict[Area, RestAmount] = attrs.field(factory=lambda: dict.fromkeys(Area, NOTHING))
+    """Of each area."""
     refers: set[int] = attrs.field(factory=set)
     """Segments of contents."""
     is_flushed: bool = False
@@ -63,15 +64,15 @@ class PieceRest:
     def add(
         self,
         dues: Mapping[int, float],
-        counts: Iterable[tuple[Area, int]],
+        amounts: Iterable[tuple[Area, RestAmount]],
         content_segment: int,
         *,
         is_flushed: bool = False,
     ) -> None:
         """Add an envelope: the earliest due time of each of its runners, its entries, and the segment of its content (0: a
         message file)."""
-        for area, count in counts:
-            self.counts[area] += count
+        for area, amount in amounts:
+            self.amounts[area] = self.amounts[area].plus(amount)
         for runner, due_at in dues.items():
             self.dues[runner] = min(self.dues.get(runner, due_at), due_at)
         if content_segment:
@@ -84,13 +85,13 @@ class Piece:
 
     __slots__ = (
         "again_s",
+        "amounts",
         "begin",
-        "counts",
         "dues",
         "flushes",
         "is_known",
         "late",
-        "late_counts",
+        "late_amounts",
         "late_refers",
         "limits",
         "refers",
@@ -105,9 +106,9 @@ class Piece:
         self.is_known = is_known
         self.dues: dict[int, float] = {}
         """Earliest due time of each runner that has resting envelopes here."""
-        self.counts = dict.fromkeys(Area, 0)
-        """Entries of each area that rest here, as far as is known."""
-        self.late_counts = dict.fromkeys(Area, 0)
+        self.amounts = dict.fromkeys(Area, NOTHING)
+        """Of each area, what rests here, as far as is known."""
+        self.late_amounts = dict.fromkeys(Area, NOTHING)
         """Of these, those that were noted since the reading of it began."""
         self.refers: set[int] = set()
         """Segments with contents of resting envelopes here, or more."""
@@ -121,6 +122,11 @@ class Piece:
         """Deferred entries that match one of these are due at once, in batches up to this sequence number."""
         self.limits: list[tuple[int, Latest]] = []
         """Until when entries may wait (`IQueue.hasten`), in batches up to this sequence number."""
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether its amounts say all that a count must know."""
+        return self.is_known and all(amount.is_lone for amount in self.amounts.values())
 
     def due_in(self, area: Area) -> float | None:
         """Earliest due time in this area; None: nothing of it rests here, as far as is known."""

@@ -17,7 +17,8 @@ from bisect import bisect_right, insort
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from mailismus.queue.interface import Area, Entry, Filter, Latest
+from mailismus.queue.interface import Area, Entry, Filter, Latest, Message
+from mailismus.queue.providers.log.index.amount import NOTHING, RestAmount
 from mailismus.queue.providers.log.index.piece import PIECE_BYTES, Piece, PieceRest, area_of
 
 
@@ -25,8 +26,8 @@ class Resting:
     """The pieces of one log."""
 
     def __init__(self) -> None:
-        self.counts = dict.fromkeys(Area, 0)
-        """Entries of each area that rest, as far as is known: exact when every piece is."""
+        self.amounts = dict.fromkeys(Area, NOTHING)
+        """Of each area, what rests, as far as is known: exact when every piece is."""
         self._pieces: dict[int, list[Piece]] = {}
         """By segment, in the order of their offsets."""
         self._heaps: dict[Area, list[tuple[float, int, Piece]]] = {area: [] for area in Area}
@@ -58,19 +59,26 @@ class Resting:
         self._unknown.append(piece)
 
     def note(
-        self, segment: int, begin: int, sequence: int, dues: Mapping[int, float], entries: Iterable[Entry], refers: int
+        self,
+        segment: int,
+        begin: int,
+        sequence: int,
+        dues: Mapping[int, float],
+        message: Message,
+        entries: Iterable[Entry],
+        refers: int,
     ) -> None:
-        """Note an envelope with these entries, which rests in the batch at this offset. `dues`: the earliest due time of
-        each of its runners; `refers`: the segment of its content, 0: there is none."""
+        """Note an envelope with these entries of a message, which rests in the batch at this offset. `dues`: the earliest
+        due time of each of its runners; `refers`: the segment of its content, 0: there is none."""
         pieces = self._pieces.setdefault(segment, [])
         piece = self._last_before(pieces, begin)
         if piece is None or (piece is pieces[-1] and begin - piece.begin >= (PIECE_BYTES if piece.is_known else 1)):
             piece = Piece(segment, begin, sequence, is_known=True)
             insort(pieces, piece, key=_begin)
         for entry in entries:
-            self.counts[entry.area] += 1
-            piece.counts[entry.area] += 1
-            piece.late_counts[entry.area] += piece.late is not None
+            one = RestAmount.of(1, message.recipient_count, message.stored_bytes)
+            for amounts in (self.amounts, piece.amounts, *((piece.late_amounts,) if piece.late is not None else ())):
+                amounts[entry.area] = amounts[entry.area].plus(one)
         for runner, due_at in dues.items():
             self._lower(piece, runner, due_at)
             if piece.late is not None:
@@ -91,17 +99,17 @@ class Resting:
     def begin_reading(self, piece: Piece) -> None:
         """A piece is being read: what is noted in it from now on may not be seen."""
         piece.late, piece.late_refers = {}, set()
-        piece.late_counts = dict.fromkeys(Area, 0)
+        piece.late_amounts = dict.fromkeys(Area, NOTHING)
 
-    def split(self, piece: Piece, begin: int, sequence: int, found: Mapping[Area, int]) -> None:
-        """Let a piece end at this offset of a batch, and what lies behind be a piece of its own. `found`: entries of each
-        area that rested before."""
+    def split(self, piece: Piece, begin: int, sequence: int, found: Mapping[Area, RestAmount]) -> None:
+        """Let a piece end at this offset of a batch, and what lies behind be a piece of its own. `found`: what of each area
+        rested before."""
         rest = Piece(piece.segment, begin, sequence, is_known=piece.is_known)
         rest.flushes, rest.limits, rest.refers = list(piece.flushes), list(piece.limits), set(piece.refers)
         if piece.is_known:
-            for area, count in piece.counts.items():
-                rest.counts[area] = count - piece.late_counts[area] - found[area]
-                piece.counts[area] -= rest.counts[area]
+            for area, amount in piece.amounts.items():
+                rest.amounts[area] = amount.minus(piece.late_amounts[area]).minus(found[area])
+                piece.amounts[area] = amount.minus(rest.amounts[area])
         pieces = self._pieces[piece.segment]
         pieces.insert(pieces.index(piece) + 1, rest)
         if rest.is_known:
@@ -116,9 +124,10 @@ class Resting:
         piece.refers, piece.late_refers = rest.refers | piece.late_refers, set()
         if not self.has(piece):
             return
-        for area, count in rest.counts.items():
-            self.counts[area] += count + piece.late_counts[area] - piece.counts[area]
-            piece.counts[area] = count + piece.late_counts[area]
+        for area, amount in rest.amounts.items():
+            present = amount.plus(piece.late_amounts[area])
+            self.amounts[area] = self.amounts[area].plus(present).minus(piece.amounts[area])
+            piece.amounts[area] = present
         piece.is_known = True
         piece.dues = {}
         for runner, due_at in (*rest.dues.items(), *(late or {}).items()):
@@ -140,8 +149,8 @@ class Resting:
     def forget_segment(self, segment: int) -> None:
         """Nothing rests in this segment."""
         for piece in self._pieces.pop(segment, ()):
-            for area, count in piece.counts.items():
-                self.counts[area] -= count
+            for area, amount in piece.amounts.items():
+                self.amounts[area] = self.amounts[area].minus(amount)
 
     @property
     def unread(self) -> int:

@@ -3,10 +3,13 @@
 Modules, each with what it is:
 
     envelopes   envelopes of a segment, batch by batch
+    skim        records of batches without their contents
     damage      bytes that do not check: quarantined, and named
+    seen        envelopes without their contents, for looks
+    live_count  counts of live envelopes, from heads and lines alone
     outline     of an envelope, what must be known while it rests
     pieces      all envelopes of a piece, or their outlines
-    visit       every envelope that rests is looked at
+    visit       a visit to every envelope that rests
     planned_count  counting by a plan, in another process
     count_plan  the plan for it
     content     contents of messages, from memory, the log, or the spool

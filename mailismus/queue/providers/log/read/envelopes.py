@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import attrs
 
@@ -12,7 +12,7 @@ from mailismus.errors import Corrupt
 from mailismus.journal.batch import BATCH_HEAD_SIZE, BLOCK, Batch, SegmentHeader, claimed_size, decode_batch, padded_size
 from mailismus.journal.frame import FRAME
 from mailismus.queue.files.recipient_line import parse_line
-from mailismus.queue.interface import Entry, Message
+from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.log.format.record import (
     ENVELOPES,
     ContentPlace,
@@ -22,6 +22,7 @@ from mailismus.queue.providers.log.format.record import (
     read_records,
     split_replacement,
 )
+from mailismus.queue.providers.log.index.amount import NOTHING, RestAmount
 
 WINDOW = 256 << 10
 """Bytes that are read at once."""
@@ -31,8 +32,8 @@ Wanted = Callable[[LogPlace, LogRecord], bool]
 
 
 @attrs.frozen
-class FoundEnvelope:
-    """One envelope in a segment. `entries`: all of its lines that check; `content`: None: a message file."""
+class SeenEnvelope:
+    """One envelope in a segment. `entries`: all of its lines that check."""
 
     place: LogPlace
     segment: int
@@ -40,13 +41,27 @@ class FoundEnvelope:
     """Of its record in the segment's file."""
     batch: int
     """Offset of its batch there."""
-    is_marked: bool
     interval: int
     message: Message
     entries: list[Entry]
+
+
+@attrs.frozen
+class FoundEnvelope(SeenEnvelope):
+    """The same with what must be known to load it. `content`: None: a message file."""
+
+    is_marked: bool
     content: ContentPlace | None
     record_bytes: int
     """Of its records, without a content among them."""
+
+    def amounts(self) -> dict[Area, RestAmount]:
+        """What a count must know of its entries, by area."""
+        found: dict[Area, RestAmount] = {}
+        one = RestAmount.of(1, self.message.recipient_count, self.message.stored_bytes)
+        for entry in self.entries:
+            found[entry.area] = found.get(entry.area, NOTHING).plus(one)
+        return found
 
 
 @attrs.frozen
@@ -111,6 +126,23 @@ class BatchReader:
         expected = self._newest + 1
         return batch.sequence == expected or (batch.sequence > expected and batch.offset > self.read_end)
 
+    def is_next(self, sequence: int) -> bool:
+        """Whether a batch of this number may stand at `offset`, if none is missing, and belongs to the stretch."""
+        return self._newest in (None, sequence - 1) and sequence <= self._stretch.last and self.offset == self.read_end
+
+    def pass_over(self, sequence: int, end: int) -> bool:
+        """Go on at `end`: the batch before it, of this number, was read otherwise. Return whether it is wanted."""
+        self._newest, self.offset, self.read_end = sequence, end, end
+        if sequence <= self._behind:
+            return False
+        self._behind = sequence
+        return True
+
+    def go_back(self, offset: int, sequence: int) -> None:
+        """Go back to the batch at this offset, of this number, which was passed over last."""
+        self._newest, self.offset, self.read_end = sequence - 1, offset, offset
+        self._behind = sequence - 1
+
     @property
     def behind(self) -> int:
         """Sequence number of the last batch read, or a lower one."""
@@ -173,6 +205,24 @@ class _Reading:
     lines: list[tuple[LogRecord, bytes]]
 
 
+def read_lines(
+    head: LogRecord, lines: Iterable[tuple[LogRecord, bytes]], bad: list[bytes]
+) -> tuple[Message, list[Entry]] | None:
+    """Read the lines of an envelope, each with its record; None: none of them checks. Those that do not are added to
+    `bad`."""
+    message: Message | None = None
+    entries: list[Entry] = []
+    for record, text in lines:
+        for line in text.split(b"\n")[:-1]:
+            parsed = parse_line(line, record.area) if record.area is not None else None
+            if parsed is None or parsed[0].spool_id != head.spool_id:
+                bad.append(line)
+                continue
+            message = parsed[0]
+            entries.append(parsed[1])
+    return (message, entries) if message is not None else None
+
+
 def _begin(batch: Batch, segment: int, record: LogRecord, bad: list[bytes]) -> _Reading | None:
     if record.kind is LogRecordKind.REPLACEMENT:
         split = split_replacement(record.text)
@@ -190,26 +240,16 @@ def _begin(batch: Batch, segment: int, record: LogRecord, bad: list[bytes]) -> _
 def _envelope(batch: Batch, segment: int, reading: _Reading, bad: list[bytes]) -> Iterator[FoundEnvelope]:
     """The envelope of these lines, if one of them checks."""
     head = reading.head
-    message: Message | None = None
-    entries: list[Entry] = []
-    for record, text in reading.lines:
-        for line in text.split(b"\n")[:-1]:
-            parsed = parse_line(line, record.area) if record.area is not None else None
-            if parsed is None or parsed[0].spool_id != head.spool_id:
-                bad.append(line)
-                continue
-            message = parsed[0]
-            entries.append(parsed[1])
-    if message is not None:
+    read = read_lines(head, reading.lines, bad)
+    if read is not None:
         yield FoundEnvelope(
             LogPlace(batch.sequence, head.offset),
             segment,
             batch.records_offset + head.offset,
             batch.offset,
-            head.is_marked,
             head.detail,
-            message,
-            entries,
+            *read,
+            head.is_marked,
             reading.content,
             sum(FRAME.size + len(record.text) for record, _ in reading.lines),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.log.index.piece import Piece
 from mailismus.queue.providers.log.index.working_set import WorkingSet
-from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
+from mailismus.queue.providers.log.read.envelopes import SeenEnvelope
 from mailismus.queue.providers.log.read.visit import Visit
 from mailismus.spool.reference_scan import IScanReport, LiveLine
 
@@ -33,7 +33,7 @@ class LogLines:
             for _ in known.entries:
                 report.saw_line(known.message.spool_id, known.message.recipient_count)
 
-        def look(one: FoundEnvelope, piece: Piece) -> None:
+        def look(one: SeenEnvelope, piece: Piece) -> None:
             message = one.message
             lines: list[LiveLine] = [(message.spool_id, entry.number, message.recipient_count) for entry in one.entries]
             report.saw_lines(lines)

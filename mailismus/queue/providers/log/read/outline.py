@@ -12,7 +12,7 @@ from mailismus.errors import Corrupt
 from mailismus.journal.batch import Batch
 from mailismus.journal.frame import FRAME
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.files.recipient_line import due_attempts_size
+from mailismus.queue.files.recipient_line import numbers_of
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.log.format.record import (
     ENVELOPES,
@@ -22,6 +22,7 @@ from mailismus.queue.providers.log.format.record import (
     read_records,
     split_replacement,
 )
+from mailismus.queue.providers.log.index.amount import RestAmount
 
 
 @attrs.define
@@ -39,20 +40,23 @@ class Outline:
     record_bytes: int = 0
     dues: dict[tuple[Area, int], float] = attrs.field(factory=dict)
     """Earliest due time of the entries of each area after so many attempts: by these `IQueue.hasten` tells them apart."""
-    counts: dict[Area, int] = attrs.field(factory=dict)
-    """Entries in each area."""
+    amounts: dict[Area, RestAmount] = attrs.field(factory=dict)
+    """Of each area."""
 
     def add(self, area: Area, record: LogRecord, lines: bytes) -> None:
         """Add the lines of a record. Raises `ValueError` where one does not check."""
         self.record_bytes += FRAME.size + len(record.text)
+        count = stored_bytes = recipients = 0
         for line in lines.split(b"\n")[:-1]:
-            self.counts[area] = self.counts.get(area, 0) + 1
-            due_at, attempts, stored_bytes = due_attempts_size(line)
+            count += 1
+            due_at, attempts, stored_bytes, recipients = numbers_of(line)
             group = area, attempts
             if due_at < self.dues.get(group, due_at + 1):
                 self.dues[group] = due_at
             if self.content_segment:
                 self.content_bytes = stored_bytes
+        amount, known = RestAmount.of(count, recipients, stored_bytes), self.amounts.get(area)
+        self.amounts[area] = amount if known is None else known.plus(amount)
 
 
 def outlines_of(batch: Batch, segment: int) -> Iterator[Outline]:

@@ -3,38 +3,38 @@
 Parts beside those about entries in memory (`queue.plan_parts`):
 
     {"over": [SEGMENT, [offsets of records]]}     envelopes that do not count: in memory, or garbage without its mark
-    {"segments": [[FILE NAME, SEGMENT, sequence number before its batches, the last one that counts], ...]}
+    {"segments": [[FILE NAME, SEGMENT, BEHIND, LAST, STRETCHES, AMOUNTS], ...]}
 
-A segment without a file, or with another number now, was freed meanwhile: nothing in it was live any more. If a plan that is
-made later still names it, its file is lost, and is told as a gap. A header that does not check is derived, as by a start.
+BEHIND is a sequence number before the segment's batches, LAST that of the last one that counts. STRETCHES are offsets,
+[begin, end] of each, 0 for the segment's end: what is live there is counted from the file. AMOUNTS, [AREA, entries, messages
+with one recipient, bytes of those] of each area, are what the server knows of the rest of it.
+
+A segment without a file, or with another number now, was freed meanwhile: nothing in it is live any more, and what the
+server knew of it counts. If a plan that is made later still names it, its file is lost, and is told as a gap. A header that
+does not check is derived, as by a start.
 
 *Rules*: a part is checked like any input. Of the names in it only segments below the queue's directory are opened, and never
-through a symbolic link. In a batch that checks no line is checked again.
+through a symbolic link. Contents are not read, nor is the CRC of a batch whose records have the form of such: damage in a
+line that keeps its form counts until the server reads it.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from mailismus.disk.interface import IDisk, close_read
-from mailismus.journal.batch import BLOCK, Batch, decode_header, guess_header
-from mailismus.journal.replay import named_number
-from mailismus.mail.ids import SpoolId
-from mailismus.queue.files.recipient_line import FORMAT
+from mailismus.journal.batch import BLOCK, decode_header, guess_header
+from mailismus.journal.replay import SUFFIX
 from mailismus.queue.gaps import Gaps, gap_of
 from mailismus.queue.interface import Area, Summary
 from mailismus.queue.plan_parts import MemorySums, list_of, number_of, text_of
-from mailismus.queue.providers.log.format.record import ENVELOPES, LogRecordKind, read_records
 from mailismus.queue.providers.log.format.version import LOG
-from mailismus.queue.providers.log.read.count_plan import PlannedSegment
-from mailismus.queue.providers.log.read.envelopes import BatchReader, Stretch
-from mailismus.queue.sums import AreaSums, LiveLines, summary_of
-
-_NUMBERS = re.compile(rb"^.%b ([0-9A-F]{16}) [0-9]+/([0-9]+) [0-9]+ [0-9]+ [0-9]+ ([0-9]+) " % FORMAT, re.MULTILINE)
-"""Of a recipient line: spool id, recipients of the envelope, content bytes."""
+from mailismus.queue.providers.log.read.count_plan import Numbers, PlannedSegment
+from mailismus.queue.providers.log.read.envelopes import Stretch
+from mailismus.queue.providers.log.read.live_count import count_envelopes
+from mailismus.queue.sums import LiveLines, summary_of
 
 
 class LogPlanCounter:
@@ -83,13 +83,20 @@ class LogPlanCounter:
         process does not see the directory), or if no part was added."""
         if not self._memory.root or (self._missing and not self._found):
             raise FileNotFoundError(2, "no segment of the log is here", self._memory.root)
+        for freed in self._missing.values():
+            self._add(freed)
+        self._missing = {}
         return summary_of(self._memory.sums, self._gaps.all(), self._memory.refusing)
 
     def _segments(self, part: Mapping[str, object]) -> Iterator[PlannedSegment]:
         for fields in list_of(part.get("segments", [])):
-            name, number, behind, last = list_of(fields)
-            segment = PlannedSegment(text_of(name), number_of(number), number_of(behind), number_of(last))
-            if os.path.basename(segment.name) != segment.name or not named_number(segment.name) or not self._memory.root:
+            name, number, behind, last, stretches, amounts = list_of(fields)
+            segment = PlannedSegment(
+                *(text_of(name), number_of(number), number_of(behind), number_of(last)),
+                [_two(stretch) for stretch in list_of(stretches)],
+                dict(_amount(one) for one in list_of(amounts)),
+            )
+            if os.path.basename(segment.name) != segment.name or not segment.name.endswith(SUFFIX) or not self._memory.root:
                 raise ValueError("no segment's name, or nothing said where it lies")
             yield segment
 
@@ -112,9 +119,11 @@ class LogPlanCounter:
             if header.number != segment.number:
                 return False
             self._found += 1
-            reader = BatchReader(Stretch(file, header, BLOCK, file.size(), segment.behind, segment.last))
-            while (batch := reader.next()) is not None:
-                count_batch(batch, self._over.get(segment.number, ()), self._memory.sums)
+            over, size = self._over.get(segment.number, set()), file.size()
+            for begin, end in segment.stretches:
+                stretch = Stretch(file, header, max(BLOCK, begin), min(end or size, size), segment.behind, segment.last)
+                count_envelopes(stretch, over, self._memory.sums)
+            self._add(segment)
         finally:
             close_read(file)
         return True
@@ -125,18 +134,17 @@ class LogPlanCounter:
     def _add_gap(self, segment: PlannedSegment, error: OSError) -> None:
         self._gaps.add((gap_of("segment", self._path(segment), error),))
 
+    def _add(self, segment: PlannedSegment) -> None:
+        """Add what the server knows of a segment."""
+        for area, (entries, messages, size_bytes) in segment.amounts.items():
+            self._memory.sums[area].add(LiveLines(entries, messages, size_bytes, {}))
 
-def count_batch(batch: Batch, over: Collection[int], sums: Mapping[Area, AreaSums]) -> None:
-    """Count the live envelopes of a batch. `over`: offsets in the file of records that do not count."""
-    counts = False
-    for record in read_records(batch.records, b"MFRL"):
-        if record.kind in ENVELOPES:
-            counts = not record.is_marked and batch.records_offset + record.offset not in over
-        elif record.kind is not LogRecordKind.LINES:
-            continue
-        if counts and record.area is not None:
-            of_area = sums[record.area]
-            for name, recipients, size in _NUMBERS.findall(record.text):
-                lone = recipients == b"1"
-                sizes = {} if lone else {SpoolId(int(name, 16)): int(size)}
-                of_area.add(LiveLines(1, lone, int(size) if lone else 0, sizes))
+
+def _two(value: object) -> tuple[int, int]:
+    begin, end = list_of(value)
+    return number_of(begin), number_of(end)
+
+
+def _amount(value: object) -> tuple[Area, Numbers]:
+    area, entries, messages, size_bytes = list_of(value)
+    return Area(area), (number_of(entries), number_of(messages), number_of(size_bytes))

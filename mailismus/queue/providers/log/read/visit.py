@@ -1,4 +1,4 @@
-"""Visits: every envelope that rests is looked at, piece by piece, beside all other work."""
+"""Visits: every envelope that rests is looked at, slice by slice, beside all other work."""
 
 from __future__ import annotations
 
@@ -8,42 +8,45 @@ from typing import Any, Protocol
 from twisted.internet.defer import Deferred
 
 from mailismus.queue.providers.log.index.piece import Piece
-from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
+from mailismus.queue.providers.log.read.envelopes import SeenEnvelope
 
-Look = Callable[[FoundEnvelope, Piece], None]
+Look = Callable[[SeenEnvelope, Piece], None]
 """Looks at an envelope of a piece."""
 
 Visit = Callable[[Look], Coroutine[Deferred[Any], Any, bool]]
 """Has every resting envelope looked at; tells whether all could be read."""
+
+Position = tuple[int, int]
+"""Number of a segment, and an offset in it where a batch begins."""
 
 
 class PartVisit(Protocol):
     """Has resting envelopes looked at (`control.visits.Visits.visit`)."""
 
     def __call__(
-        self, look: Look, *, begin: tuple[int, int] = ..., ends_at: Callable[[Piece], bool] = ...
+        self,
+        look: Look,
+        *,
+        begin: Position = ...,
+        ends_at: Callable[[Position], bool] = ...,
+        is_left_out: Callable[[int, int], bool] = ...,
     ) -> Coroutine[Deferred[Any], Any, bool]:
         """Return whether all could be read."""
 
 
 class PieceVisit:
-    """A visit to all that rests. What is loaded meanwhile from pieces that it has not come to is looked at before."""
+    """A visit to all that rests. What is loaded meanwhile from places that it has not come to is looked at before."""
 
     def __init__(self, look: Look, newest: int) -> None:
         """`newest`: sequence number of the newest batch. What is written later is new, or was looked at where it was."""
         self._look, self._newest = look, newest
-        self._at = (0, -1)
+        self._at: Position = (0, 0)
 
-    def pass_by(self, piece: Piece) -> None:
-        """It has come to this piece."""
-        self._at = (piece.segment, piece.begin)
+    def pass_by(self, at: Position) -> None:
+        """All before this position was looked at, or need not be."""
+        self._at = at
 
-    def look_at(self, one: FoundEnvelope, piece: Piece) -> None:
-        """Look at an envelope of this piece."""
-        if one.place.sequence <= self._newest:
+    def see(self, one: SeenEnvelope, piece: Piece) -> None:
+        """An envelope of this piece is read, or loaded."""
+        if one.place.sequence <= self._newest and (one.segment, one.batch) >= self._at:
             self._look(one, piece)
-
-    def see(self, one: FoundEnvelope, piece: Piece) -> None:
-        """An envelope of this piece is being loaded."""
-        if (piece.segment, piece.begin) > self._at:
-            self.look_at(one, piece)

@@ -11,7 +11,7 @@ import os
 import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import attrs
 
@@ -24,17 +24,29 @@ from mailismus.journal.replay import FoundSegment
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.files.newer_formats import refuse_newer_journal
 from mailismus.queue.gaps import Gaps, gap_of
-from mailismus.queue.interface import Filter, Gap, Message, Page, Summary
+from mailismus.queue.interface import Area, Filter, Gap, Message, Page, Summary
 from mailismus.queue.providers.log.format.positions import NAME, Positions
 from mailismus.queue.providers.log.format.record import ContentPlace, LogPlace, LogRecord
 from mailismus.queue.providers.log.format.version import LOG
-from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
+from mailismus.queue.providers.log.read.envelopes import (
+    BatchReader,
+    FoundEnvelope,
+    SeenEnvelope,
+    Stretch,
+    Wanted,
+    envelopes_of,
+)
+from mailismus.queue.providers.log.read.live_count import count_envelopes
 from mailismus.queue.providers.log.read.looking import entries_in
+from mailismus.queue.providers.log.read.seen import seen_batches
+from mailismus.queue.providers.log.read.skim import SkimReader
 from mailismus.queue.providers.log.recovery.opening import read_positions
 from mailismus.queue.providers.log.recovery.replay import ReplayedLog, load_suffix
 from mailismus.queue.stopped import StoppedCursor, StoppedQueue
-from mailismus.queue.sums import new_sums, summary_of
+from mailismus.queue.sums import AreaSums, new_sums, summary_of
 from mailismus.spool.message_file import PIECE_SIZE, open_message
+
+E = TypeVar("E", bound=SeenEnvelope)
 
 _CHANGED = "has changed since it was read: does a server run on it now?"
 
@@ -84,8 +96,39 @@ class LiveEnvelopes:
         segment = self._segments.get(number)
         return segment.path if segment is not None else None
 
-    def all(self, spool_id: SpoolId | None = None) -> Iterator[FoundEnvelope]:
-        """Yield them. `spool_id`: those of this message alone."""
+    def all(self) -> Iterator[FoundEnvelope]:
+        """Yield them."""
+        yield from self._each(_found_in)
+
+    def seen(self, spool_id: SpoolId | None = None) -> Iterator[SeenEnvelope]:
+        """Yield them without reading their contents. `spool_id`: those of this message alone."""
+        yield from self._each(_seen_in, spool_id)
+
+    def count(self, sums: Mapping[Area, AreaSums]) -> None:
+        """Add them to the sums of a count."""
+
+        def count_in(segment: _Reading) -> Iterator[SeenEnvelope]:
+            if segment.has_work:
+                yield from _seen_in(segment)
+            else:
+                count_envelopes(segment.stretch, (), sums)
+
+        for one in self._each(count_in):
+            for entry in one.entries:
+                sums[entry.area].add_entry(one.message)
+
+    def whole(self, one: SeenEnvelope) -> FoundEnvelope | None:
+        """Return an envelope that was seen, with the place of its content; None: its batch does not check, or is gone."""
+        segment = self._segments.get(one.segment)
+        if segment is None:
+            return None
+        place = one.place
+        found = self._of_segment(
+            segment, _found_in, place.sequence - 1, lambda at, _: at == place, begin=one.batch, last=place.sequence
+        )
+        return next(found, None)
+
+    def _each(self, read: Callable[[_Reading], Iterator[E]], spool_id: SpoolId | None = None) -> Iterator[E]:
         behind = 0
 
         def is_wanted(place: LogPlace, record: LogRecord) -> bool:
@@ -97,39 +140,47 @@ class LiveEnvelopes:
             last = segment.last_sequence
             has_work = bisect_right(self._worked, behind) < bisect_right(self._worked, last)
             if last > behind and (last >= self._first or has_work):
-                yield from self._of_segment(segment, behind, is_wanted)
+                yield from self._of_segment(segment, read, behind, is_wanted, has_work=has_work)
             behind = max(behind, last)
 
     def _of_segment(
-        self, segment: FoundSegment, behind: int, is_wanted: Callable[[LogPlace, LogRecord], bool]
-    ) -> Iterator[FoundEnvelope]:
-        header, bad = segment.header, list[bytes]()
+        self,
+        segment: FoundSegment,
+        read: Callable[[_Reading], Iterator[E]],
+        behind: int,
+        is_wanted: Wanted,
+        *,
+        begin: int = BLOCK,
+        last: int | None = None,
+        has_work: bool = True,
+    ) -> Iterator[E]:
+        header = segment.header
         assert header is not None
         try:
             file = self._disk.open(segment.path)
         except OSError as error:
             self._not_read(segment.path, error)
             return
+        stretch = Stretch(file, header, begin, segment.size_bytes, behind, last or segment.last_sequence)
+        reading = _Reading(stretch, is_wanted, has_work=has_work)
         try:
             if decode_header(file.read_at(0, BLOCK)) != header and not segment.is_guessed:
                 self._not_read(segment.path, OSError(errno.ESTALE, f"it {_CHANGED}"))
                 return
-            reader = BatchReader(Stretch(file, header, BLOCK, segment.size_bytes, behind, segment.last_sequence))
-            while (batch := reader.next()) is not None:
-                for one in envelopes_of(batch, header.number, is_wanted, bad):
-                    left = self._without_gone(one)
-                    if left.entries:
-                        yield left
-            if reader.skipped and self._on_skipped is not None:
-                self._on_skipped(segment.path, reader.skipped)
+            for one in read(reading):
+                left = self._without_gone(one)
+                if left.entries:
+                    yield left
+            if reading.skipped and self._on_skipped is not None:
+                self._on_skipped(segment.path, reading.skipped)
         except OSError as error:
             self._not_read(segment.path, error)
         finally:
             close_read(file)
-        if bad:
-            self._on_bad(segment.path, bad)
+        if reading.bad:
+            self._on_bad(segment.path, reading.bad)
 
-    def _without_gone(self, one: FoundEnvelope) -> FoundEnvelope:
+    def _without_gone(self, one: E) -> E:
         work = self._works.get(one.place)
         if work is None:
             return one
@@ -137,40 +188,72 @@ class LiveEnvelopes:
         return attrs.evolve(one, entries=entries)
 
 
+@attrs.frozen
+class _Reading:
+    """A segment that is read. `has_work`: it may hold envelopes that records in the suffix are about; `bad`, `skipped`: what
+    did not check."""
+
+    stretch: Stretch
+    is_wanted: Wanted
+    has_work: bool
+    bad: list[bytes] = attrs.field(factory=list)
+    skipped: list[tuple[int, int]] = attrs.field(factory=list)
+
+    @property
+    def number(self) -> int:
+        """Of the segment."""
+        return self.stretch.header.number
+
+
+def _found_in(segment: _Reading) -> Iterator[FoundEnvelope]:
+    reader = BatchReader(segment.stretch)
+    while (batch := reader.next()) is not None:
+        yield from envelopes_of(batch, segment.number, segment.is_wanted, segment.bad)
+    segment.skipped.extend(reader.skipped)
+
+
+def _seen_in(segment: _Reading) -> Iterator[SeenEnvelope]:
+    reader = SkimReader(segment.stretch)
+    for seen in seen_batches(reader, segment.number, segment.is_wanted, segment.bad):
+        yield from seen
+    segment.skipped.extend(reader.whole.skipped)
+
+
 class StoppedLog:
     """Searches and contents of one stopped log (`queue.stopped.StoppedSearch`)."""
 
     def __init__(self, live: LiveEnvelopes, disk: IDisk, spool_path: str) -> None:
         self._live, self._disk, self._spool_path = live, disk, spool_path
-        self._places: dict[SpoolId, tuple[ContentPlace | None, int]] = {}
-        """Where the contents of the messages of the last page lie (None: in message files), and their sizes."""
+        self._seen: dict[SpoolId, SeenEnvelope] = {}
+        """An envelope of each message of the last page."""
 
     async def summarize(self) -> Summary:
         sums = new_sums()
-        for one in self._live.all():
-            for entry in one.entries:
-                sums[entry.area].add_entry(one.message)
+        self._live.count(sums)
         return summary_of(sums)
 
     async def search(self, wanted: Filter, after: object | None, limit: int) -> Page:
-        self._places = {}
+        self._seen = {}
         cursor = after if isinstance(after, StoppedCursor) else StoppedCursor(self._matching(wanted))
         return cursor.page(limit)
 
     def _matching(self, wanted: Filter) -> Iterator[Message]:
         """The messages with entries that match."""
-        for one in self._live.all(wanted.spool_id):
+        for one in self._live.seen(wanted.spool_id):
             entries = entries_in(one, wanted)
             if entries:
-                self._places[one.message.spool_id] = one.content, one.message.stored_bytes
+                self._seen[one.message.spool_id] = one
                 yield attrs.evolve(one.message, entries=entries)
 
     def read(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
         """The content of a message that is there, in pieces, in order. Raises `StorageError`, `OSError`."""
-        if spool_id not in self._places:
-            one = next(self._live.all(spool_id), None)
-            self._places[spool_id] = (one.content, one.message.stored_bytes) if one is not None else (None, 0)
-        return self.content_of(spool_id, *self._places[spool_id])
+        seen = self._seen.get(spool_id) or next(self._live.seen(spool_id), None)
+        if seen is None:
+            return self.content_of(spool_id, None, 0)
+        one = self._live.whole(seen)
+        if one is None:
+            raise Unavailable(f"the message does not check in its segment, or the log {_CHANGED}")
+        return self.content_of(spool_id, one.content, one.message.stored_bytes)
 
     def content_of(self, spool_id: SpoolId, place: ContentPlace | None, size_bytes: int) -> Generator[bytes, None, None]:
         """The content of a message, of so many bytes, at a place in the log; None: in its message file. Raises as `read`."""

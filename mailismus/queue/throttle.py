@@ -1,0 +1,75 @@
+"""Throttle of work that may take its time: it leaves most of the processor to other work of this process.
+
+    a slice of work -> a pause, the longer the more the process had to do in the pause before -> the next slice
+
+The interpreter lets one thread run at a time, so a slice in a worker holds up the reactor as one in the reactor does.
+
+*Rules*: while the process is busy such work has `SHARE` of its time, however many do it at once; an idle process pauses for
+`LEAST_S`. A process that has no other work never pauses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+
+SHARE = 0.03
+"""Of the time of a busy process, for what is measured. What the caller does with the results comes on top."""
+
+LEAST_S = 0.002
+MOST_S = 1.0
+"""Seconds of a pause, at least and at most."""
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class WorkClocks:
+    """Clocks of a process with other work. `reactor`: its seconds are those of a clock that does not jump; `process_s`,
+    `thread_s`: processor seconds of this process, and of the calling thread."""
+
+    reactor: IReactorTime
+    process_s: Callable[[], float]
+    thread_s: Callable[[], float]
+
+
+class WorkThrottle:
+    """Pauses of one queue. `clocks` None: there are none."""
+
+    def __init__(self, clocks: WorkClocks | None = None) -> None:
+        self._clocks = clocks
+        self._busy = 1.0
+        """How busy the process was in the pause before, from 0 to 1."""
+        self._free_at_s = 0.0
+        """When the pauses that were asked for will have ended."""
+
+    def metered(self, act: Callable[[], T]) -> Callable[[], tuple[T, float]]:
+        """Return a function that does the same in any thread, and returns the processor seconds that it took, too."""
+        clocks = self._clocks
+
+        def metered() -> tuple[T, float]:
+            if clocks is None:
+                return act(), 0.0
+            began_s = clocks.thread_s()
+            result = act()
+            return result, clocks.thread_s() - began_s
+
+        return metered
+
+    async def rest(self, used_s: float) -> None:
+        """Pause behind work that took so many processor seconds."""
+        clocks = self._clocks
+        if clocks is None:
+            return
+        reactor = clocks.reactor
+        pause_s = min(MOST_S, max(LEAST_S, used_s * (1 / SHARE - 1) * self._busy))
+        began_s, process_s = reactor.seconds(), clocks.process_s()
+        self._free_at_s = max(began_s, self._free_at_s) + pause_s
+        await deferLater(reactor, self._free_at_s - began_s)
+        took_s = reactor.seconds() - began_s
+        if took_s > 0:
+            self._busy = min(1.0, 2 * (clocks.process_s() - process_s) / took_s)
