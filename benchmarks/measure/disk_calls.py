@@ -88,8 +88,9 @@ class Counted(Ours):
 
 def count(ledger: Ledger) -> None:
     """From now on every barrier and every new file of this process is counted."""
+    from mailismus.disk.file_system import PosixFileSystem
     from mailismus.disk.interface import IFile
-    from mailismus.disk.posix import PosixDisk, PosixFile
+    from mailismus.disk.posix import PosixDirectory, PosixDisk, PosixFile
 
     def counted(call: Callable[..., T], index: int) -> Callable[..., T]:
         def act(*arguments: object) -> T:
@@ -110,6 +111,8 @@ def count(ledger: Ledger) -> None:
     PosixFile.sync = counted(PosixFile.sync, 0)  # type: ignore[method-assign]  # the point of it
     PosixDisk.sync_directory = counted(PosixDisk.sync_directory, 1)  # type: ignore[method-assign]  # likewise
     PosixDisk.sync_file_system = counted(PosixDisk.sync_file_system, 2)  # type: ignore[method-assign]  # likewise
+    PosixDirectory.sync = counted(PosixDirectory.sync, 1)  # type: ignore[method-assign]  # likewise
+    PosixFileSystem.sync = counted(PosixFileSystem.sync, 2)  # type: ignore[method-assign]  # likewise
     PosixDisk.create = create_counted  # type: ignore[method-assign]  # likewise
 
 

@@ -149,3 +149,29 @@ def test_what_was_delivered_does_not_count_before_its_barrier(harness: ChunkHarn
     bench.wait(settled)
     bench.queue = harness.crash(bench.queue)
     assert bench.entry_count() == 0
+
+
+def test_nothing_stays_of_a_message_that_could_not_be_preprocessed(harness: ChunkHarness, bench: Bench) -> None:
+    bench.put([b"one@x.example"])
+    (queue_id,) = bench.take_ids()
+    failing = {"sync directory", "unlink"}
+
+    def fault(act: str, path: str) -> OSError | None:
+        if act in failing and path.startswith("/q/remote/"):
+            failing.remove(act)
+            return OSError(5, "Input/output error")
+        return None
+
+    harness.disk.fault = fault
+    assert harness.queue is not None
+    harness.queue.parts.upkeep.run()
+    for _ in range(100):
+        if failing:
+            harness.advance(0.001)
+    assert not failing
+    settled = bench.queue.commit((), [Settlement(queue_id, None)])
+    assert any(path.startswith("/q/remote/") for path in harness.disk.names)
+    bench.wait(settled)
+    harness.settle_down()
+    places = ("/q/mess", "/q/intd", "/q/todo", "/q/info", "/q/local", "/q/remote", "/q/bounce")
+    assert [path for path in harness.disk.names if path.startswith(places)] == []

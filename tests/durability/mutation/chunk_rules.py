@@ -49,7 +49,4 @@ CHUNK_RULES: dict[str, Rule] = {
         "            self._fail_all(batch, (), ended, is_done=True)\n            ended, going = [], []\n",
         "            going = []\n",
     ),
-    "chunks: the content of a message that was never preprocessed keeps its name until the envelope's is gone": _chunk(
-        "write/cleaning", "NEW_OVER = ((INTD,), (), (MESS,))", "NEW_OVER = ((), (), (MESS, INTD))"
-    ),
 }
