@@ -32,9 +32,19 @@ class Panel(NamedTuple):
 
 
 def _text(
-    x: float, y: float, words: str, *, size: int = 13, anchor: str = "middle", colour: str = INK, bold: bool = False
+    x: float,
+    y: float,
+    words: str,
+    *,
+    size: int = 13,
+    anchor: str = "middle",
+    colour: str = INK,
+    bold: bool = False,
+    is_ringed: bool = False,
 ) -> str:
+    """`is_ringed`: lines end before it."""
     weight = " font-weight='600'" if bold else ""
+    weight += " stroke='white' stroke-width='5' paint-order='stroke'" if is_ringed else ""
     return (
         f"<text x='{x:.1f}' y='{y:.1f}' font-size='{size}' text-anchor='{anchor}' fill='{colour}' {_FONT}{weight}>"
         f"{escape(words)}</text>"
@@ -119,6 +129,7 @@ def draw_panels(title: str, panels: Sequence[Panel]) -> str:
         parts.append(_text(left, 58, panel.title, anchor="start"))
         parts.append(_line(left, bottom, left + width, bottom, PALE))
         step = width / len(panel.bars)
+        figures = []
         for position, (name, colour, value) in enumerate(panel.bars):
             size = (bottom - top) * value / most
             x = left + position * step + step * 0.18
@@ -127,12 +138,13 @@ def draw_panels(title: str, panels: Sequence[Panel]) -> str:
                 f"fill='{colour}'/>"
             )
             middle = x + step * 0.32
-            parts.append(_text(middle, bottom - size - 6, _number(value), size=12))
+            figures.append(_text(middle, bottom - size - 6, _number(value), size=12, is_ringed=True))
             for row, word in enumerate(name.split("\n")):
                 parts.append(_text(middle, bottom + 18 + 15 * row, word, size=12, colour=PALE))
         if panel.goal is not None:
             y = bottom - (bottom - top) * panel.goal / most
             parts.append(_line(left, y, left + width, y, INK, dash="3 3"))
+        parts.extend(figures)  # above the line
     return _whole(parts, height, title)
 
 
