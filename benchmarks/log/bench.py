@@ -14,8 +14,9 @@ from twisted.internet.task import LoopingCall, deferLater
 
 from benchmarks.log.plan import Choice, Storage
 from benchmarks.log.positions import PositionsInLog, restore
+from benchmarks.stage.local_queue import local_settings
 from mailismus.app import WallClock
-from mailismus.config.values.settings import JournalSettings, MinFree, QueueSettings, RetrySettings, SpoolSettings
+from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool, Workers
@@ -38,17 +39,7 @@ MAKING_S = 0.05
 def settings_of(directory: Path, choice: Choice, segment_bytes: int) -> QueueSettings:
     """The settings of a queue below this directory."""
     in_spool = choice.storage is Storage.SPOOL
-    return QueueSettings(
-        provider="log",
-        rootpath=str(directory / "queue"),
-        maxclustersize=256_000,
-        conf_split=23,
-        maxmemoryqueue=0,
-        retry=RetrySettings(maxtime_s=259_200, maxtime_reports_s=86_400, delays_s=(900.0,)),
-        minfree=MinFree(0.0, 0),
-        journal=JournalSettings(segment_bytes, 0 if in_spool else 131_072, 3.0, 256 << 20),
-        spool=SpoolSettings(str(directory / "spool"), 16_384, 250_000, hardlinks=False),
-    )
+    return local_settings(directory, "log", segment_bytes=segment_bytes, large_bytes=0 if in_spool else 131_072)
 
 
 class Bench:

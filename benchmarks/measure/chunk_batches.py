@@ -15,8 +15,8 @@ from pathlib import Path
 import attrs
 
 from benchmarks.drain import percentile
+from benchmarks.stage.local_queue import local_settings
 from mailismus.chunks.generator import process_generator
-from mailismus.config.values.settings import JournalSettings, MinFree, QueueSettings, RetrySettings, SpoolSettings
 from mailismus.disk.interface import ISynced
 from mailismus.disk.posix import PosixDisk
 from mailismus.mail.ids import SpoolId
@@ -102,7 +102,7 @@ class BatchBench:
         """Raises `StartError`."""
         self._directory = directory
         directory.mkdir()
-        settings = _settings_of(directory)
+        settings = local_settings(directory, "chunk")
         self._opened: OpenedChunks = open_chunks(settings, disk, settings.conf_split)
         queue = self._opened.directories
         writers = MessWriters(queue, process_generator(), time.time)
@@ -195,17 +195,3 @@ def _known(mails: Sequence[NewMail], messages: Sequence[Message]) -> list[KnownC
 def _nobody(recipient: bytes) -> bool:
     """Whether a recipient is local."""
     return False
-
-
-def _settings_of(directory: Path) -> QueueSettings:
-    return QueueSettings(
-        provider="chunk",
-        rootpath=str(directory / "queue"),
-        maxclustersize=256_000,
-        conf_split=23,
-        maxmemoryqueue=0,
-        retry=RetrySettings(maxtime_s=259_200, maxtime_reports_s=86_400, delays_s=(900.0,)),
-        minfree=MinFree(0.0, 0),
-        journal=JournalSettings(32 << 20, 131_072, 3.0, 256 << 20),
-        spool=SpoolSettings(str(directory / "spool"), 16_384, 250_000, hardlinks=False),
-    )

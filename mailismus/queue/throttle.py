@@ -10,6 +10,7 @@ The interpreter lets one thread run at a time, so a slice in a worker holds up t
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -35,6 +36,11 @@ class WorkClocks:
     reactor: IReactorTime
     process_s: Callable[[], float]
     thread_s: Callable[[], float]
+
+    @classmethod
+    def of_process(cls, reactor: IReactorTime) -> WorkClocks:
+        """Those of this process. `reactor`: its own, whose seconds do not jump."""
+        return cls(reactor, time.process_time, time.thread_time)
 
 
 class WorkThrottle:

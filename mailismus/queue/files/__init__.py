@@ -15,6 +15,7 @@ Modules, each with what it is:
     journal_damage  bytes of a journal that do not check go to quarantine
     refusals        errors of an opening as what an administrator must do
     free_space      refuses mail below `minfree`
+    admission       refuses mail that could not be committed
     locations       directories and locks that were opened
     dump            prints segments, message files, files of `corrupt/`
     presence        refuses mail while one of them lost its name

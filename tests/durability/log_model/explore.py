@@ -10,7 +10,8 @@ from tests.durability.log_model.promises import check
 from tests.durability.log_model.replay import recover
 from tests.durability.log_model.state import Left, Sent, Setting, State
 from tests.durability.log_model.world import World
-from tests.durability.model.disk import Disk, power_cuts
+from tests.durability.model.disk import Disk
+from tests.durability.model.open_state import crashes
 from tests.durability.model.search import Broken, Explored, search
 
 Act = Callable[[World], object]
@@ -54,12 +55,7 @@ def successors(state: State, setting: Setting) -> Iterator[tuple[str, State | st
             yield label, str(broken)
             continue
         yield label, after
-    left = state.left
-    if state.memory is not None and left.kills:
-        yield "kill -9", state._replace(memory=None, left=left._replace(kills=left.kills - 1))
-    if state.memory is not None and left.powers:
-        for disk in power_cuts(Disk(state.disk)):
-            yield "POWER CUT", State(disk, None, state.sent, left._replace(powers=left.powers - 1))
+    yield from crashes(state)
 
 
 def _acts(world: World) -> Iterator[tuple[str, Act]]:

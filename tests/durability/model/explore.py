@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from tests.durability.model import checkpoint, journal, spool, start
-from tests.durability.model.disk import Disk, power_cuts
+from tests.durability.model.disk import Disk
+from tests.durability.model.open_state import crashes
 from tests.durability.model.promises import check
 from tests.durability.model.replay import recover
 from tests.durability.model.search import Broken, Explored, search
@@ -57,11 +58,7 @@ def successors(state: State, setting: Setting) -> Iterator[tuple[str, State | st
             yield label, str(broken)
             continue
         yield label, after
-    if state.memory is not None and left.kills:
-        yield "kill -9", state._replace(memory=None, left=left._replace(kills=left.kills - 1))
-    if state.memory is not None and left.powers:
-        for disk in power_cuts(Disk(state.disk)):
-            yield "POWER CUT", State(disk, None, state.sent, left._replace(powers=left.powers - 1))
+    yield from crashes(state)
 
 
 def _acts(world: World) -> Iterator[tuple[str, Act]]:

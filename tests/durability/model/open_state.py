@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from tests.durability.model.disk import Disk
+from tests.durability.model.disk import Disk, power_cuts
 
 M = TypeVar("M", bound=NamedTuple)
 """What a process knows."""
@@ -46,3 +46,13 @@ class OpenState(Generic[M]):
     def keeps(self, rule: str) -> bool:
         """This rule is not left out."""
         return rule not in self._without
+
+
+def crashes(state: Any) -> Iterator[tuple[str, Any]]:
+    """What a kill and a power cut make of a state, while there may be one of them."""
+    left = state.left
+    if state.memory is not None and left.kills:
+        yield "kill -9", state._replace(memory=None, left=left._replace(kills=left.kills - 1))
+    if state.memory is not None and left.powers:
+        for disk in power_cuts(Disk(state.disk)):
+            yield "POWER CUT", state._replace(disk=disk, memory=None, left=left._replace(powers=left.powers - 1))

@@ -31,7 +31,7 @@ def open_log_queue(settings: QueueSettings, reactor: QueueReactor, clock: IReact
     try:
         # Timers use the reactor's clock, which does not jump; stored times are times of day.
         timers = cast(IReactorTime, reactor)
-        clocks = WorkClocks(timers, time.process_time, time.thread_time)
+        clocks = WorkClocks.of_process(timers)
         queue = build(settings, disk, opened, Workers(*threads), timers, time.time, clocks=clocks)
     except BaseException:
         opened.release()

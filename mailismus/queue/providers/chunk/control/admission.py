@@ -1,13 +1,11 @@
-"""Admission control: refuses a message before its content is sent, while it could not be committed.
-
-*Rules*: 452 (`full`) for lack of space, 451 for every other reason. Deliveries and settlements are never refused.
-"""
+"""Admission control of the queue of chunks. What its rules are: `queue.files.admission`."""
 
 from __future__ import annotations
 
 from mailismus.disk.presence import Missing
 from mailismus.errors import Unavailable
 from mailismus.journal.refusals import is_full
+from mailismus.queue.files.admission import LocalAdmission
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.providers.chunk.control.upkeep import ChunkUpkeep
 from mailismus.queue.providers.chunk.control.work import ChunkWork
@@ -20,31 +18,18 @@ def as_unavailable(error: OSError) -> Unavailable:
     return Unavailable(f"the queue's files can't be written: {error}", is_full(error))
 
 
-class ChunkAdmission:
-    """Raises `Unavailable` if any component cannot take mail."""
+class ChunkAdmission(LocalAdmission):
+    """Of the queue of chunks."""
 
     def __init__(self, work: ChunkWork, space: SpaceWatch, upkeep: ChunkUpkeep) -> None:
-        self._work, self._space, self._upkeep = work, space, upkeep
-        self._is_closing = False
-
-    def close(self) -> None:
-        """Admit no further message."""
-        self._is_closing = True
+        super().__init__(space)
+        self._work, self._upkeep = work, upkeep
 
     def refusal(self) -> OSError | None:
         """Why no message may be committed: the queue's own code failed."""
         return self._work.bug
 
-    def reason(self) -> str:
-        """Why no mail is accepted now; empty: mail is accepted."""
-        try:
-            self.check()
-        except Unavailable as error:
-            return str(error)
-        return ""
-
     def check(self) -> None:
-        """Raise `Unavailable` if a message could not be committed now."""
         trouble = self._work.bug or self._upkeep.missing or self._work.trouble
         if trouble is not None:
             raise as_unavailable(trouble)

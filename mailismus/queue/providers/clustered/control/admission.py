@@ -1,8 +1,4 @@
-"""Admission control: refuses a message before its content is sent, while it could not be committed. The client keeps its
-mail.
-
-*Rules*: 452 (`full`) for lack of space, 451 for every other reason. Deliveries and settlements are never refused.
-"""
+"""Admission control of the clustered queue. What its rules are: `queue.files.admission`."""
 
 from __future__ import annotations
 
@@ -11,34 +7,21 @@ from mailismus.journal.commit import GroupCommit
 from mailismus.journal.pool import SegmentPool
 from mailismus.journal.pressure import Pressure
 from mailismus.journal.refusals import as_unavailable, is_full
+from mailismus.queue.files.admission import LocalAdmission
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
 
 
-class AdmissionControl:
-    """Raises `Unavailable` if any component cannot take mail."""
+class AdmissionControl(LocalAdmission):
+    """Of the clustered queue."""
 
     def __init__(
         self, commits: GroupCommit, segments: JournalSegments, pool: SegmentPool, space: SpaceWatch, pressure: Pressure
     ) -> None:
-        self._commits, self._segments, self._pool = commits, segments, pool
-        self._space, self._pressure = space, pressure
-        self._is_closing = False
-
-    def close(self) -> None:
-        """Admit no further message."""
-        self._is_closing = True
-
-    def reason(self) -> str:
-        """Return why no mail is accepted now; empty: mail is accepted."""
-        try:
-            self.check()
-        except Unavailable as error:
-            return str(error)
-        return ""
+        super().__init__(space)
+        self._commits, self._segments, self._pool, self._pressure = commits, segments, pool, pressure
 
     def check(self) -> None:
-        """Raise `Unavailable` if a message could not be committed now, or only after a long wait."""
         trouble = self._commits.trouble
         if trouble is not None:
             raise as_unavailable(trouble)
