@@ -72,8 +72,6 @@ class Pressure:
         """Large messages whose sync has ended, successfully or not."""
         self.is_shedding = False
         """Mail is refused."""
-        self.sheds = 0
-        """How often `is_shedding` became true."""
 
     @property
     def expected_s(self) -> float:
@@ -106,7 +104,6 @@ class Pressure:
         expected_s = self.expected_s
         if not self.is_shedding and expected_s > MOST_WAIT_S:
             self.is_shedding = True
-            self.sheds += 1
             self._log.warn(
                 "The disk is slow: a message would wait {wait:.0f} s for it; mail is refused until it is quicker.",
                 wait=expected_s,

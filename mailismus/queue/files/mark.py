@@ -71,13 +71,6 @@ def write_mark(disk: IDisk, queue_path: str, mark: Mark) -> None:
     replace_small_file(disk, os.path.join(queue_path, MARK), os.path.join(queue_path, NEW_MARK), encode_mark(mark))
 
 
-def remove_new_mark(disk: IDisk, queue_path: str) -> None:
-    """Remove the temporary file that an interrupted start left. Raises `OSError`."""
-    path = os.path.join(queue_path, NEW_MARK)
-    if disk.exists(path):
-        disk.unlink(path)
-
-
 def ensure_mark(disk: IDisk, queue_path: str, mark: Mark) -> None:
     """Mark a directory whose lock is held as that of this provider, if it is not marked yet. The mark is durable afterwards.
     Raises `StartError` where another process has marked it meanwhile, or the mark is damaged; `OSError`."""

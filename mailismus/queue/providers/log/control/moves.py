@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 
-from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 
 from mailismus.errors import StorageError
@@ -182,10 +181,6 @@ class Moves:
         if place is not None:
             self._holds.add(place.segment, known.message.stored_bytes)
         return self._move(known, envelope, content, place)
-
-    def drain_soon(self) -> Deferred[None]:
-        """As `drain`."""
-        return Deferred.fromCoroutine(self.drain())
 
 
 def _lies(envelope: LogEnvelope) -> tuple[int, int]:
