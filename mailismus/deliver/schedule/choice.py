@@ -77,14 +77,17 @@ def _choose_of(hosts: Sequence[Host], job: Job, limits: DestinationLimits, pool:
     with_room = [found for host in hosts if (found := host.newest_with_room()) is not None]
     if with_room:
         return max(with_room, key=_age)
-    if not pool.allows_job(job):
-        return _free_ride(hosts) or _WORKER
     idle = [next(reversed(host.idle)) for host in hosts if host.idle]
-    if idle:
-        return max(idle, key=_idle_since)
-    if not pool.has_worker:
-        return _free_ride(hosts) or _WORKER
-    return _choose_host(hosts, limits, now, pick) or _free_ride(hosts) or _LIMIT
+    free = [] if idle else _with_place(hosts, limits, now)
+    if (idle or free) and pool.allows_job(job):  # what limits allow is asked first: it costs less
+        if idle:
+            return max(idle, key=_idle_since)
+        if pool.has_worker:
+            return _choose_host(free, pick)
+    ride = _free_ride(hosts)
+    if ride is not None:
+        return ride
+    return _LIMIT if pool.has_worker and pool.allows_job(job) else _WORKER
 
 
 def _choose_fresh(hosts: Sequence[Host], limits: DestinationLimits, pool: Pool, now: float, pick: PickOne) -> Choice:
@@ -94,15 +97,20 @@ def _choose_fresh(hosts: Sequence[Host], limits: DestinationLimits, pool: Pool, 
         return max(fresh, key=_age)
     if not pool.has_worker:
         return _WORKER
-    return _choose_host(hosts, limits, now, pick) or _LIMIT
+    free = _with_place(hosts, limits, now)
+    return _choose_host(free, pick) if free else _LIMIT
 
 
-def _choose_host(hosts: Sequence[Host], limits: DestinationLimits, now: float, pick: PickOne) -> Host | None:
-    """The host to connect to; None: no limit allows it now."""
+def _with_place(hosts: Sequence[Host], limits: DestinationLimits, now: float) -> list[Host]:
+    """The hosts to which limits allow one more connection."""
     if not limits.window.allows(limits.mx_set.connections, now):
-        return None
+        return []
     most = limits.server_limit or NO_LIMIT
-    free = [host for host in hosts if host.may_have_more(most, now)]
+    return [host for host in hosts if host.may_have_more(most, now)]
+
+
+def _choose_host(free: Sequence[Host], pick: PickOne) -> Host:
+    """The one of these to connect to."""
     unused = [host for host in free if host.is_unused]
     if unused:
         return pick(unused)
@@ -112,10 +120,8 @@ def _choose_host(hosts: Sequence[Host], limits: DestinationLimits, now: float, p
     due = [host for host in free if host.failures]
     if due:
         return pick(due)
-    if free:
-        fewest = min(host.connections for host in free)
-        return pick([host for host in free if host.connections == fewest])
-    return None
+    fewest = min(host.connections for host in free)
+    return pick([host for host in free if host.connections == fewest])
 
 
 def _free_ride(hosts: Sequence[Host]) -> Connection | None:

@@ -23,6 +23,8 @@ class ScheduleLimits:
     """On another server it may have so many times the free workers (`scale_max_concurrency`)."""
     backlog: int = 3
     """A connection with as many jobs takes no more while another may be made."""
+    looked_at: int = 32
+    """Connections of a host that are looked at one by one for a job; more are kept sorted. No setting changes it."""
     max_idle_s: float = 5.0
     max_age_s: float = 300.0
     """After this time a connection ends with its transaction."""

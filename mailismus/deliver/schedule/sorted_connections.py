@@ -2,8 +2,8 @@
 
 *Rules*
 - A connection that is listed is *active* or *idle*. Active ones have *room* below the backlog, else they are *crowded*.
-- The newest connection with room, and the newest one with fewer jobs than another, are found without looking at all of them:
-  at most by the different numbers of jobs.
+- The newest connection with room, and the newest one with fewer jobs than another, are found without looking at all of many:
+  of a few by looking at each, which costs less than to keep them sorted, of more by the different numbers of jobs.
 
 *Not here*: connections that get no jobs, on trial or leaving, and what is known of their host (`host`).
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import deque
+from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
 from mailismus.deliver.job import Job
@@ -85,6 +86,15 @@ class SortedConnections(Generic[C]):
 
     def newest_below(self, jobs: int) -> C | None:
         """The newest active connection with fewer jobs than this, of those without room."""
+        if len(self._numbers) > self._limits.looked_at:
+            return self._newest_sorted_below(jobs)
+        listed, backlog = self._listed, self._limits.backlog
+        for number in reversed(self._numbers):
+            if backlog <= listed[number].jobs < jobs:
+                return listed[number]
+        return None
+
+    def _newest_sorted_below(self, jobs: int) -> C | None:
         for number in [number for number in self._room if self._listed[number].jobs >= self._limits.backlog]:
             _remove(self._room, number)
             self._crowd(self._listed[number])
@@ -94,7 +104,17 @@ class SortedConnections(Generic[C]):
         return self._listed[found] if found else None
 
     def most_crowded(self) -> C | None:
-        """The connection with most jobs, if one has more than its backlog."""
+        """The connection with most jobs, the oldest one of several, if it has more than its backlog."""
+        if len(self._numbers) > self._limits.looked_at:
+            return self._most_crowded_sorted()
+        found, most = None, self._limits.backlog
+        for number in self._numbers:
+            connection = self._listed[number]
+            if connection.jobs > most:
+                found, most = connection, connection.jobs
+        return found
+
+    def _most_crowded_sorted(self) -> C | None:
         if self._moved:
             self._sort_in()
         most = max(self._by_jobs, default=0)
@@ -110,7 +130,9 @@ class SortedConnections(Generic[C]):
 
     def oldest(self, count: int) -> list[C]:
         """Some active connections with room, the oldest ones first."""
-        return [self._listed[number] for number in self._room[:count]]
+        backlog = self._limits.backlog
+        with_room = (one for number in self._room if (one := self._listed[number]).jobs < backlog)
+        return list(islice(with_room, count))
 
     # ------------------------------------------------------------------ connections
 

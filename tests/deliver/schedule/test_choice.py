@@ -436,3 +436,42 @@ def test_a_job_of_a_sender_with_his_share_has_a_free_ride_or_waits() -> None:
     assert world.choose([host], sender=b"a") is Wait.WORKER
     assert world.choose([full], sender=b"a") is crowded
     assert world.choose([host], sender=b"b") is host
+
+
+# ---------------------------------------------------------------------- few connections, and many
+
+
+@pytest.mark.parametrize("looked_at", [0, 32])
+def test_the_newest_connection_with_fewer_jobs_is_found_among_few_and_many(looked_at: int) -> None:
+    world = World(ScheduleLimits(backlog=2, looked_at=looked_at))
+    host = world.unused()
+    old, newer = world.active(host, 3), world.active(host, 3)
+    world.active(host, 4)
+    world.active(host, 1)
+    assert host.newest_below(4) is newer is not old
+    assert host.newest_below(3) is None, "the one with room is no free ride"
+    assert host.newest_below(2) is None
+
+
+@pytest.mark.parametrize("looked_at", [0, 32])
+def test_the_most_crowded_connection_is_found_among_few_and_many(looked_at: int) -> None:
+    world = World(ScheduleLimits(backlog=2, looked_at=looked_at))
+    host = world.unused()
+    world.active(host, 2)
+    assert host.newest_with_room() is None
+    assert host.most_crowded() is None, "it has no more than the backlog"
+    world.active(host, 3)
+    oldest = world.active(host, 4)
+    world.active(host, 4)
+    assert host.most_crowded() is oldest
+
+
+def test_a_job_without_a_connection_waits_for_a_worker_before_it_waits_for_a_limit() -> None:
+    world = small(max_connections=2, max_concurrency=1, backlog=1)
+    host, other = world.unused(), world.unused()
+    world.of.server_limit = 1
+    world.destdb.leave(world.active(host, 0))
+    assert world.choose([host]) is Wait.LIMIT
+    assert world.choose([host], workers=1) is Wait.WORKER, "its message has its share"
+    world.active(other, 1)
+    assert world.choose([host]) is Wait.WORKER, "no worker is free"

@@ -36,6 +36,7 @@ class ChoiceMachine(RuleBasedStateMachine):
             max_concurrency=st.integers(1, 6),
             scale=st.integers(1, 3),
             backlog=st.integers(1, 4),
+            looked_at=st.sampled_from([0, 2, 32]),
         ),
         sizes=st.tuples(st.integers(1, 9), st.integers(1, 9)),
         server_limit=st.one_of(st.none(), st.integers(1, 4)),
