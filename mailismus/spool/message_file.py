@@ -168,6 +168,8 @@ class MessageFileReader:
         """Raises OSError, `Corrupt` when the file is shorter or longer than it says, or `NewerFormat`."""
         self._path = path
         self._file = disk.open(self._path)
+        self._whole: bytes | None = None
+        """A small file is read in one act."""
         try:
             self.size_bytes, self._wanted_crc = self._read_trailer()
         except BaseException:
@@ -178,7 +180,11 @@ class MessageFileReader:
 
     def _read_trailer(self) -> tuple[int, int]:
         content_size = self._file.size() - TRAILER_SIZE
-        found = parse_trailer(self._file.read_at(max(0, content_size), TRAILER_SIZE + 1))
+        if 0 <= content_size <= PIECE_SIZE:
+            self._whole = self._file.read_at(0, content_size + TRAILER_SIZE)
+            found = parse_trailer(self._whole[content_size:])
+        else:
+            found = parse_trailer(self._file.read_at(max(0, content_size), TRAILER_SIZE + 1))
         if found is None or found[0] != content_size:
             refuse_newer_message(self._path, read_end(self._file))
             raise Corrupt(self._path, max(0, content_size), "the message file is not whole")
@@ -186,7 +192,11 @@ class MessageFileReader:
 
     def read(self) -> bytes:
         """The next piece; empty at the end. Raises OSError, or `Corrupt` in place of the last when they do not check."""
-        piece = self._file.read_at(self._offset, min(PIECE_SIZE, self.size_bytes - self._offset))
+        end = min(self.size_bytes, self._offset + PIECE_SIZE)
+        if self._whole is None:
+            piece = self._file.read_at(self._offset, end - self._offset)
+        else:
+            piece = self._whole[self._offset : end]
         if not piece and self._offset < self.size_bytes:
             raise Corrupt(self._path, self._offset, "the message file ends early")
         self._offset += len(piece)

@@ -68,8 +68,9 @@ class Release:
         self._is_stopped = False
 
     def stop(self) -> None:
-        """Begin no further scan."""
+        """Begin no further scan, and gather no files to remove."""
         self._is_stopped = True
+        self.files.stop()
         self.scan.stop()
         if self._timer is not None and self._timer.active():
             self._timer.cancel()

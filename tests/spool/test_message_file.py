@@ -13,6 +13,7 @@ from mailismus.errors import Corrupt, NewerFormat
 from mailismus.mail.ids import SpoolId
 from mailismus.spool.message_file import (
     LONGEST_TRAILER,
+    PIECE_SIZE,
     TRAILER_SIZE,
     MessageFileReader,
     MessageFileWriter,
@@ -169,7 +170,7 @@ def test_a_file_whose_trailer_tells_another_size_is_not_whole() -> None:
 
 def test_a_file_that_is_cut_short_while_it_is_read_is_not_whole() -> None:
     disk = spool()
-    written(disk, [b"hello"])
+    written(disk, [bytes(PIECE_SIZE), b"hello"])  # a smaller one is read when it is opened
     reader = MessageFileReader(disk, PATH)
     disk.open(PATH).truncate(0)
     with pytest.raises(Corrupt):
