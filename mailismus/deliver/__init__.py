@@ -35,6 +35,7 @@ Modules, each with what it is:
     sessions    all sessions: carries out what the schedule decides
     deposit     one message into one maildir
     turns       which local delivery is next, by sender, message and user. Pure
+    pace        how many local deliveries at a time the disk serves well. Pure
     hanging     local deliveries that hang. Pure
     file_systems  the file system of each maildir, by the mount table
     watch       finds hanging local deliveries and logs them

@@ -81,15 +81,10 @@ class ActiveDeliveries:
         """Number of deliveries that hang."""
         return len(self._hanging)
 
-    @property
-    def free(self) -> int:
-        """How many more deliveries may move."""
-        return LIMIT - len(self._moving)
-
-    @property
-    def has_room(self) -> bool:
-        """Whether fewer than `LIMIT` deliveries move."""
-        return len(self._moving) < LIMIT
+    def room(self, pace: int, since: float) -> int:
+        """How many more deliveries may begin; 0 or less: none. `pace`: how many that began after `since` may move."""
+        recent = sum([job.begun_at > since for job in self._moving])
+        return min(LIMIT - len(self._moving), pace - recent)
 
     def begin(self, job: Job, user: bytes) -> None:
         """Note that a delivery begins, at `job.begun_at`."""

@@ -1,9 +1,9 @@
 """Local deliveries: into the maildirs of users, by a limited number of threads.
 
-*Rules*: one recipient, one file. At most `LIMIT` deliveries move at once. These are workers, and messages share them as they
-share connections; senders, messages and users take turns. A delivery that hangs keeps neither the threads nor the mail of
-other users: mail that waits for it is deferred. A stop gives back jobs that have not begun, and waits for those that have: a
-delivery can't be cut off, and without a result it is in doubt.
+*Rules*: one recipient, one file. At most `LIMIT` deliveries move at once, and no more than the disk serves well (`pace`).
+These are workers, and messages share them as they share connections; senders, messages and users take turns. A delivery that
+hangs keeps neither the threads nor the mail of other users: mail that waits for it is deferred. A stop gives back jobs that
+have not begun, and waits for those that have: a delivery can't be cut off, and without a result it is in doubt.
 
 *Not here*: whose turn it is (`turns`), how many workers a message may have (`schedule.shares`), which users must wait for a
 hang (`hanging`), how a message gets into a maildir (`deposit`).
@@ -12,6 +12,7 @@ hang (`hanging`), how a message gets into a maildir (`deposit`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -26,6 +27,7 @@ from mailismus.deliver.file_systems import FileSystems
 from mailismus.deliver.hanging import LIMIT, STUCK_AFTER_S, Blockage
 from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.job import Job
+from mailismus.deliver.pace import SLOW_S, DeliveryPace
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.schedule.limits import ScheduleLimits
 from mailismus.deliver.schedule.shares import PoolShares
@@ -76,7 +78,9 @@ class LocalDeliveries:
         self._held = held
         self._turns = Turns(self._underway.moving_of)
         self._shares = PoolShares(limits, LIMIT)
+        self._pace = DeliveryPace(LIMIT)
         self._next_check: IDelayedCall | None = None
+        self._next_slow: IDelayedCall | None = None
         self._waits_to_begin = self._is_dispatching = self._is_stopping = False
         self._when_empty: Deferred[None] | None = None
 
@@ -92,13 +96,17 @@ class LocalDeliveries:
 
     @property
     def most(self) -> int:
-        """Deliveries that may move at a time."""
-        return LIMIT
+        """Deliveries that may move at a time, as of now."""
+        return sum(self.moving_of.values()) + max(0, self._room)
 
     @property
     def has_room(self) -> bool:
         """Whether fewer move."""
-        return self._underway.has_room
+        return self._room > 0
+
+    @property
+    def _room(self) -> int:
+        return self._underway.room(self._pace.limit, self._monotonic() - SLOW_S)
 
     @property
     def moving_of(self) -> Mapping[bytes, int]:
@@ -131,11 +139,15 @@ class LocalDeliveries:
             return
         self._is_dispatching = True
         try:
-            while self._turns.waiting and self._underway.has_room:
+            while self._turns.waiting:
+                room = self._room
+                if room <= 0:
+                    self._go_on_beside_slow_ones()
+                    break
                 if not self._settling.may_begin:
                     self._wait_to_begin()
                     break
-                turn = self._turns.take(self._may_go)
+                turn = self._turns.take(partial(self._may_go, room))
                 if turn is None:
                     break
                 self._serve(*turn, self._monotonic())
@@ -176,8 +188,13 @@ class LocalDeliveries:
 
     # ------------------------------------------------------------------ beginning
 
-    def _may_go(self, job: Job) -> bool:
-        return self._shares.allows(job.message, self._underway.free)
+    def _may_go(self, room: int, job: Job) -> bool:
+        return self._shares.allows(job.message, room)
+
+    def _go_on_beside_slow_ones(self) -> None:
+        """Begin others when those under way have gone on for long; at the latest with the next check."""
+        if self._next_slow is None or not self._next_slow.active():
+            self._next_slow = self._clock.callLater(SLOW_S, self.dispatch)
 
     def _serve(self, user: bytes, job: Job, now: float) -> None:
         """Begin, park or defer a job of this user."""
@@ -219,6 +236,8 @@ class LocalDeliveries:
             self._turns.update(user)
         if reply is DELIVERED:
             self._settling.counters.count_local_delivery()
+            waited = self._turns.waiting > 0
+            self._pace.note(now - job.begun_at, job.message.size_bytes, now, others_waited=waited)
         self._held.free(job.message.sender, 1)
         retry = _USUAL if reply.code < 300 else judge(Event.MAILDIR, reply).retry
         self._settling.settle(job, job.entries, reply, LOCAL, retry=retry)
@@ -265,9 +284,10 @@ class LocalDeliveries:
             self._next_check = self._clock.callLater(CHECK_S, self._check)
 
     def _cancel_check(self) -> None:
-        timer, self._next_check = self._next_check, None
-        if timer is not None and timer.active():
-            timer.cancel()
+        for timer in (self._next_check, self._next_slow):
+            if timer is not None and timer.active():
+                timer.cancel()
+        self._next_check = self._next_slow = None
 
     def _check(self) -> None:
         self._next_check = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from mailismus.deliver.hanging import (
@@ -46,11 +48,11 @@ class World:
 def test_what_hangs_leaves_its_room_to_others_and_keeps_its_thread() -> None:
     world = World()
     jobs = [world.begin(b"a%d" % number) for number in range(LIMIT)]
-    assert not world.underway.has_room
+    assert world.underway.room(LIMIT, -math.inf) == 0
     world.pass_s(HANGS_AFTER_S - 1)
-    assert not world.underway.has_room
+    assert world.underway.room(LIMIT, -math.inf) == 0
     world.pass_s(1)
-    assert world.underway.has_room
+    assert world.underway.room(LIMIT, -math.inf) == LIMIT
     assert len(world.underway) == world.underway.hanging == LIMIT
     assert world.underway.moving_of == {}
     assert world.underway.stuck(world.now) == []
@@ -206,3 +208,14 @@ def test_an_ordinary_end_costs_no_look_at_file_systems() -> None:
     assert not underway.end(made, 5.0, has_answered=True)
     assert asked == []
     assert underway.longest_s(5.0) == pytest.approx(0.0)
+
+
+def test_the_pace_counts_what_began_lately_alone() -> None:
+    world = World()
+    world.begin(b"old")
+    world.pass_s(1)
+    world.begin(b"a")
+    assert world.underway.room(2, world.now - 0.1) == 1
+    assert world.underway.room(1, world.now - 0.1) == 0
+    assert world.underway.room(2, world.now - 2) == 0
+    assert world.underway.room(100, world.now - 0.1) == LIMIT - 2, "and there are no more workers than there are"

@@ -106,6 +106,7 @@ PURE = (
     *(
         "deliver.authentication.failure",
         "deliver.hanging",
+        "deliver.pace",
         "deliver.turns",
         "deliver.limits",
         "deliver.schedule",
