@@ -24,8 +24,10 @@ first; a package imports only packages above it in this list (`docs/architecture
     admin       commands about the queue, the admin socket, the shell
     inject      a program of this machine puts a message into the queue: the command `inject`
     probe       what other servers show of TLS: the command `mailismus tls`
+    top         the live screen: the command `mailismus top`
     start       what `twistd` and `twist` call: options, privileges, signals, log, reload
     providers   the table of queue providers, each imported when it is asked for
+    demo        the playground: the command `mailismus demo`
     app         composition: the one module that names every class but those of providers
     run         `start` and `app` put together, for `twistd` and `twist`
     __main__    the command line `mailismus`

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
 from mailismus.admin.commands.broken_pipe import give_up_output
+from mailismus.admin.commands.completion import FILTER_WORDS
 from mailismus.admin.commands.fsck import FsckTools
 from mailismus.admin.commands.fsck import register as register_fsck
 from mailismus.admin.commands.register import CommandTools
@@ -21,6 +22,7 @@ from mailismus.admin.commands.register import register as register_admin
 from mailismus.config.read.files import Files
 from mailismus.config.read.load import DEFAULT_FILES, LoadedConfig, Loader, find_file, load
 from mailismus.config.values.settings import Settings
+from mailismus.demo.command import register as register_demo
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import ConfigError, StartError, StorageError
 from mailismus.inject.command import InjectTools
@@ -31,10 +33,12 @@ from mailismus.providers import PROVIDERS, Providers
 from mailismus.queue.files.mark import MARK, dump_mark
 from mailismus.queue.files.state_file import DIRECTORY, HOSTS, dump_state, is_state_path
 from mailismus.queue.waiting import Explanations
+from mailismus.start.commands import completion, manual, wording
 from mailismus.start.commands import config as configcommands
-from mailismus.start.commands import manual, wording
 from mailismus.start.exits import Exit, complain, exit_code_of
 from mailismus.start.version import program_version
+from mailismus.top.command import TopTools
+from mailismus.top.command import register as register_top
 
 if TYPE_CHECKING:
     from mailismus.deliver.locator import Locator
@@ -149,6 +153,9 @@ def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
     register_fsck(commands, FsckTools(context.load_settings, context.providers, time.time))
     register_inject(commands, InjectTools(context.load_settings, context.providers))
     register_probe(commands, ProbeTools(context.load_or_default, context.make_locator))
+    register_top(commands, TopTools(context.load_settings))
+    register_demo(commands)
+    completion.register(commands, build_parser, FILTER_WORDS)
     manual.register(commands, build_parser)
     return parser
 

@@ -50,7 +50,9 @@ from mailismus.queue.manager import QueueManager
 from mailismus.queue.provider import IOpenedQueue, IProviders, IsLocal
 from mailismus.report.task import ReportTask
 from mailismus.start.observation import Observation
+from mailismus.start.overview import OverviewMaker
 from mailismus.start.server import Listening, Reactor
+from mailismus.start.version import program_version
 from mailismus.submit.task import SubmitTask
 
 SWITCH_INTERVAL_S = 0.0005
@@ -297,6 +299,8 @@ def _build(
     manager.on_explain(deliver.explanations)
     report = ReportTask(settings.report, host, manager, maillog, clock, time.monotonic, os.urandom, audits)
     observation.watch(opened, manager, submit, deliver, names, report)
+    told = host.decode("ascii", "replace"), program_version()
+    admin.show_overviews(OverviewMaker(observation.readers, deliver, *told, clock.seconds, time.monotonic))
     state = ThreadPool(reactor, "state")
     snapshot = HostSnapshot(deliver.hosts, opened.state_path, PosixDisk(), state, clock, time.monotonic)
     snapshot.load()

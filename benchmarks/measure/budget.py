@@ -76,6 +76,7 @@ RULES: tuple[tuple[str, str, str], ...] = (
     ("mailismus/smtp/client/session*", "*", CLIENT),
     ("mailismus/smtp/client/engine*", "*", CLIENT),
     ("mailismus/deliver/settling*", "*", SETTLE),
+    ("mailismus/deliver/recent*", "*", SETTLE),
     ("mailismus/deliver/host_session*", "*", CLIENT),
     ("mailismus/deliver/protocol*", "*", CLIENT),
     ("mailismus/deliver/sessions*", "*settle*", SETTLE),

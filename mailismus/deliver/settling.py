@@ -18,6 +18,7 @@ from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.job import Job
 from mailismus.deliver.log_line import format_delays, format_lines
 from mailismus.deliver.queue_seam import DeliveryQueue
+from mailismus.deliver.recent import FailureNote, RecentOutcomes
 from mailismus.mail.outcome import Outcome, OutcomeKind, RetryClass
 from mailismus.mail.reply import Reply
 from mailismus.observe.audit import Action
@@ -57,6 +58,7 @@ class Settling:
         """Entries of `_noted`."""
         self._is_flush_scheduled = False
         self.counters = DeliveryCounters()
+        self.recent = RecentOutcomes()
 
     @property
     def may_begin(self) -> bool:
@@ -111,7 +113,7 @@ class Settling:
         if not noted:
             return
         self._noted, self._count = [], 0
-        queue, counters = self._queue, self.counters
+        queue, counters, recent = self._queue, self.counters, self.recent
         found = queue.settle([(job.message, entries, outcome) for job, entries, outcome in noted])
         now = self._monotonic()
         delivered = deferred = failed = expired = content_bytes = 0
@@ -127,11 +129,15 @@ class Settling:
                 content_bytes += message.size_bytes + message.stuffed_dots
                 note_queued(delay_s, count)
                 note_sending(sending_s)
-            elif kind is _DEFERRED:
-                deferred += count
-                expired += dispositions.count(_EXPIRED)
+                recent.note_delivered(job.next_hop, count)
             else:
-                failed += count
+                if kind is _DEFERRED:
+                    deferred += count
+                    expired += dispositions.count(_EXPIRED)
+                else:
+                    failed += count
+                told = dispositions[0], job.next_hop, entries[0].recipient, count, outcome.host, bytes(outcome.reply)
+                recent.note_failed(FailureNote(now, *told))
             delays = format_delays(delay_s - (now - queued_at), begun_at - queued_at - setup_s, setup_s, sending_s)
             delays += job.fields
             recipients = [entries[0].recipient] if count == 1 else [entry.recipient for entry in entries]

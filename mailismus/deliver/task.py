@@ -34,6 +34,7 @@ from mailismus.deliver.sessions import Sessions, limits_of
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.taking import QueueTaking
 from mailismus.deliver.why.explain import DeliveryExplanations
+from mailismus.deliver.why.overview import DeliveryOverview, deliveries
 from mailismus.deliver.why.sentences import Times
 from mailismus.deliver.why.survey import View
 from mailismus.deliver.why.watch import LOOK_S, HoldWatch
@@ -211,6 +212,10 @@ class DeliverTask:
     def explanations(self) -> DeliveryExplanations:
         """Explains entries to one caller, as `queue.waiting.Explanations`."""
         return DeliveryExplanations(self._view, self._times, self._distribution.route, self.local.notes)
+
+    def overview(self) -> DeliveryOverview:
+        """The fullest and slowest next hops, what holds mail back, and the last failures."""
+        return deliveries(self._view(), self._settling.recent, self._destdb.dead_hosts(), self._times())
 
     def _view(self) -> View:
         sessions = self.sessions

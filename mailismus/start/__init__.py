@@ -14,6 +14,7 @@ Modules, each with what it is:
     signals           SIGUSR1 and SIGHUP, kept from the beginning of a start
     certificate_ends  ends of certificates: a metric, and a line a day
     observation       audit logs and metrics of one server
+    overview          the figures of one server at one moment
     maker             makes the service from options
 
 Rooms:

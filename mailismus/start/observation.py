@@ -8,7 +8,7 @@ asks for them.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -118,6 +118,11 @@ class Observation:
             *meter(audit_log.METRICS, self.audits),
             *meter(certificate_ends.METRICS, self._certificates),
         ]
+
+    @property
+    def readers(self) -> Sequence[Reader]:
+        """The metrics of what is watched."""
+        return self._readers
 
     def start(self) -> None:
         """Write audits, answer who asks for metrics."""

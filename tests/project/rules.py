@@ -37,7 +37,9 @@ LEVELS = {
     "start": 6,
     "probe": 6,
     "inject": 6,
+    "top": 6,
     "providers": 6,
+    "demo": 7,
     "app": 7,
     "run": 8,
     "__main__": 8,
@@ -79,7 +81,7 @@ PURE = (
     *("config.advice.places", "config.advice.certificates"),
     *("dns.name", "dns.guard", "dns.answer", "dns.message", "dns.cache", "dns.servers", "dns.counters", "dns.randomness"),
     *("dns.addresses", "dns.choice"),
-    *("observe.audit", "observe.metrics", "observe.text"),
+    *("observe.audit", "observe.metrics", "observe.text", "observe.overview", "deliver.recent", "deliver.why.overview"),
     *("journal.batch", "journal.frame"),
     *("chunks.names", "chunks.unit"),
     *("spool.silo", "spool.idtable", "spool.references", "spool.unsure"),
@@ -114,9 +116,19 @@ PURE = (
     ),
     *("deliver.why.hold", "deliver.why.sentences", "deliver.why.limits", "deliver.why.survey", "deliver.why.holds"),
     "queue.waiting",
-    *("admin.model", "admin.protocol.wire", "admin.protocol.settings", "admin.render", "admin.commands.wording"),
-    "start.commands.wording",
+    *(
+        "admin.model",
+        "admin.protocol.wire",
+        "admin.protocol.settings",
+        "admin.protocol.overview",
+        "admin.render",
+        "admin.commands.wording",
+    ),
+    *("start.commands.wording", "start.commands.completion_scripts"),
     "inject.wording",
+    *("top.cells", "top.wording", "top.figures", "top.history", "top.state", "top.table", "top.head", "top.detail"),
+    "top.layout",
+    *("demo.manners", "demo.letters", "demo.playground", "demo.wording"),
     *("probe.certificate", "probe.report", "probe.render", "probe.transcript", "probe.assess", "probe.wording"),
 )
 """Packages and modules that take time, chance and bytes as arguments."""
@@ -128,8 +140,9 @@ PURE_EXEMPT = {
     ): "inet_pton alone, a plain function of text: three times as fast as ipaddress, for each client",
 }
 
-REACTOR_USERS = frozenset({"start.maker", "probe.run"})
-"""The start-up code, and the one command that connects with other servers: whoever else needs the reactor is given it."""
+REACTOR_USERS = frozenset({"start.maker", "probe.run", "demo.keeper"})
+"""The start-up code, the one command that connects with other servers, and the process of a playground: whoever else needs
+the reactor is given it."""
 
 PROVIDERS = f"{ROOT}.queue.providers"
 PROVIDER_TABLE = "providers"
@@ -165,6 +178,7 @@ FILE_USERS = {
     "observe.audit_file": "the audit logs",
     "config.edit.replacement": "the configuration file, for `config set`",
     "start.output": "the log",
+    "demo.keeper": "the directory of a playground, and the log of its server",
     "inject.kept": "a temporary file, for a message on standard input",
     "start.maker": "/dev/null in place of a standard output that is closed",
     "admin.commands.broken_pipe": "/dev/null in place of a standard output that nobody reads",

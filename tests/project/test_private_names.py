@@ -33,6 +33,7 @@ UNDERSCORED: dict[type, frozenset[str]] = {
     Connection: frozenset({"_tempDataBuffer"}),
     TLSMemoryBIOProtocol: frozenset({"_lostTLSConnection"}),
     argparse.ArgumentParser: frozenset({"_actions"}),
+    argparse._SubParsersAction: frozenset({"_choices_actions"}),
 }
 """Private by their underscore. `argparse` has no bound: the newest Python of the machine runs these tests too."""
 
@@ -114,6 +115,7 @@ def test_this_twisted_has_each_name() -> None:
         Connection: connection,
         TLSMemoryBIOProtocol: TLSMemoryBIOProtocol,
         argparse.ArgumentParser: argparse.ArgumentParser(),
+        argparse._SubParsersAction: argparse.ArgumentParser().add_subparsers(),
     }
     of_instances_alone = {"wrappedProtocol"}
     try:

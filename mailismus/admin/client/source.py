@@ -21,6 +21,7 @@ from mailismus.admin.model.noted import Known, NotedEntry
 from mailismus.admin.model.shape import LABELS, By, Row, Shape, ShapeCount
 from mailismus.admin.model.tally import Tally
 from mailismus.admin.protocol.injecting import INJECT, decode_injected, encode_recipient
+from mailismus.admin.protocol.overview import OVERVIEW, decode_overview
 from mailismus.admin.protocol.settings import decode_setting
 from mailismus.admin.protocol.socket_file import connect_socket
 from mailismus.admin.protocol.wire import (
@@ -45,6 +46,7 @@ from mailismus.admin.protocol.wire import (
 from mailismus.config.values.effective import Effective
 from mailismus.errors import StartError
 from mailismus.mail.ids import QueueId, SpoolId, format_spool_id
+from mailismus.observe.overview import Overview
 from mailismus.queue.filter import parse_filter, parse_subject
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Entry, Filter, Gap, Message, Summary
@@ -245,6 +247,11 @@ class ServerSource:
         """Every effective value of the running server."""
         with _clear_errors():
             return tuple(decode_setting(value) for value in self._ask(Request("settings")))
+
+    def overview(self, domain: str = "") -> Overview:
+        """The figures of the running server at this moment. `domain`: one of which all that is known is told."""
+        with _clear_errors():
+            return decode_overview(self._only_answer(Request(OVERVIEW, (domain,) if domain else ())))
 
     def inject(self, sender: bytes, recipients: Sequence[bytes], pieces: Iterator[bytes]) -> str:
         """Put a message into the queue; return its id when it is durable. `pieces`: the message, of at most `PIECE_BYTES`

@@ -10,6 +10,9 @@ from mailismus.queue.interface import Area
 FILTERS = ("sender=", "recipient=", "domain=", "area=", "older=", "younger=", "larger=", "reply=")
 """Beginnings of filters that are no ID."""
 
+FILTER_WORDS = (*FILTERS, *(f"area={area.value}" for area in Area))
+"""The same, and filters that are whole."""
+
 _QUEUE = ("list", "count", "shape", "show", "why", "flush")
 _BY = tuple(by.value for by in By)
 _FIRST = (*_QUEUE, "queue", "help", "exit", "quit")

@@ -64,7 +64,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
         "queue",
         help="look at the queue, and try deferred mail now",
         description=wording.QUEUE,
-        epilog=wording.FILTERS,
+        epilog=wording.FILTERS + wording.QUEUE_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     verbs = queue.add_subparsers(title="commands", metavar="COMMAND", required=True)

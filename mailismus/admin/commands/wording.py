@@ -38,6 +38,14 @@ Files that can't be read are left out: a line on stderr says how many, which
 and why, and the command ends with 74. It ends with 75 when the server answers
 so many commands at once that another has to wait."""
 
+QUEUE_EXAMPLES = """
+
+examples:
+  mailismus queue shape                         # for whom it waits
+  mailismus queue list domain=example.org
+  mailismus queue count area=deferred older=1d
+  mailismus queue flush domain=example.org"""
+
 LIST = """\
 Lists every recipient that is still to be served, message by message, as mailq
 does: spool id, size, arrival and sender of the message, then what a recipient

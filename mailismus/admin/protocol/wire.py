@@ -14,6 +14,7 @@ Between two lines may stand `{"working": true}`: the next one takes long, for th
 | `plan` | the plan by which the client counts everything itself: its provider, then parts for that provider's counter |
 | `content` (the filter names one message) | its content in pieces, in order, as it is stored |
 | `flush` | one line: how many deferred entries are due now |
+| `overview` (of the server; a domain in the filter: and what is known of it) | one line (`protocol.overview`) |
 | `settings` | the effective values of the running server, a line each (`protocol.settings`) |
 | `shape` (the request says `"by": "domain"`, `"host"` or `"sender"`) | one line of counts for all others, then one a row |
 

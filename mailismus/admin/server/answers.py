@@ -15,6 +15,7 @@ from twisted.internet.defer import Deferred
 from mailismus.admin.model.shape import By, Row, ShapeCount
 from mailismus.admin.model.tally import Tally
 from mailismus.admin.protocol.injecting import INJECT
+from mailismus.admin.protocol.overview import OVERVIEW
 from mailismus.admin.protocol.wire import (
     Refusal,
     Request,
@@ -377,8 +378,8 @@ def command_of(request: Request) -> str:
     """What the user wrote, or might have: whatever stands in a filter stands here too."""
     if request.verb == SETTINGS:
         return "config diff"
-    if request.verb == WHY:
-        return " ".join((WHY, *request.words))
+    if request.verb in (WHY, OVERVIEW):
+        return " ".join((WHY if request.verb == WHY else "top", *request.words))
     verb = _VERBS.get(request.verb)
     return " ".join((verb.command if verb is not None else request.verb, *request.words))
 

@@ -18,6 +18,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from mailismus.admin.protocol.injecting import INJECT, encode_injected, refusal_of
+from mailismus.admin.protocol.overview import OVERVIEW
 from mailismus.admin.protocol.wire import (
     END,
     HELLO,
@@ -32,6 +33,7 @@ from mailismus.admin.protocol.wire import (
 )
 from mailismus.admin.server.admission import Admission, Asked, Peer
 from mailismus.admin.server.answers import LookableQueue, VerbAnswer, begin_answer, command_of, takes_long
+from mailismus.admin.server.overview import NewOverview, begin_overview
 from mailismus.admin.server.upload import NewInjection, Upload
 from mailismus.config.values.effective import Effective
 from mailismus.errors import Corrupt, StorageError
@@ -61,9 +63,10 @@ class AdminSession(Protocol):
         peer: Peer,
         settings: Callable[[], Sequence[Effective]] = tuple,
         inject: NewInjection | None = None,
+        overview: NewOverview | None = None,
     ) -> None:
         self._queue = queue
-        self._settings, self._inject = settings, inject
+        self._settings, self._inject, self._overview = settings, inject, overview
         self._upload: Upload | None = None
         self._clock = clock
         self._admission = admission
@@ -127,7 +130,10 @@ class AdminSession(Protocol):
             if request.verb == INJECT:
                 self._begin_upload(request, rest)
                 return
-            self._answer = begin_answer(request, self._queue, self._clock.seconds(), self._settings)
+            if request.verb == OVERVIEW and self._overview is not None:
+                self._answer = begin_overview(request, self._overview)
+            else:
+                self._answer = begin_answer(request, self._queue, self._clock.seconds(), self._settings)
         except WireError as error:
             self._refuse(os.EX_UNAVAILABLE, str(error))
         except Refusal as refusal:

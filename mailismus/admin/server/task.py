@@ -24,6 +24,7 @@ from zope.interface import implementer
 from mailismus.admin.protocol.socket_file import bind_socket, inode_of
 from mailismus.admin.server.admission import PLACES, Admission, Peer
 from mailismus.admin.server.answers import LookableQueue
+from mailismus.admin.server.overview import NewOverview
 from mailismus.admin.server.session import AdminSession
 from mailismus.admin.server.upload import NewInjection
 from mailismus.config.values.effective import Effective
@@ -50,6 +51,8 @@ class _Sessions:
         self._settings: Sequence[Effective] = ()
         self.inject: NewInjection | None = None
         """Makes the injection of a message; None: none is taken."""
+        self.overview: NewOverview | None = None
+        """Makes an overview of the server; None: it has none."""
 
     def show(self, settings: Sequence[Effective]) -> None:
         """Tell these, when they are asked for."""
@@ -102,7 +105,7 @@ class _CountedSession(AdminSession):
     def __init__(
         self, sessions: _Sessions, queue: LookableQueue, clock: IReactorTime, admission: Admission, peer: Peer
     ) -> None:
-        super().__init__(queue, clock, admission, peer, sessions.settings, sessions.inject)
+        super().__init__(queue, clock, admission, peer, sessions.settings, sessions.inject, sessions.overview)
         self._sessions = sessions
 
     def connectionLost(self, reason: Failure | None = None) -> None:
@@ -142,6 +145,10 @@ class AdminTask:
     def take_messages(self, inject: NewInjection) -> None:
         """Take messages of programs from now on."""
         self._sessions.inject = inject
+
+    def show_overviews(self, overview: NewOverview) -> None:
+        """Tell these from now on, when an overview is asked for."""
+        self._sessions.overview = overview
 
     def bind(self) -> None:
         """Make the socket. Raises `StartError`."""

@@ -8,6 +8,7 @@ Modules, leaves first:
     survey       where each held job lies. Pure
     holds        what holds mail back at this moment. Pure
     watch        counts and logs holds that begin and end
+    overview     the fullest and slowest next hops, and the last failures. Pure
     explain      explains entries for listings and `why`
     stopped      the same by the files of a stopped queue
 

@@ -7,5 +7,7 @@ Modules, each with what it is:
     config_change  `config set|unset`
     config_diff    `config diff`
     config         `config check|show|sample|schema`, and the parsers of all
+    completion_scripts  the scripts of completion, for each shell. Pure
+    completion     `completion bash|zsh|fish`
     manual         `manual commands|settings`
 """

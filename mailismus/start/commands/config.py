@@ -24,7 +24,9 @@ from mailismus.start.exits import Exit, one_line
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add them to the command line."""
-    config = _add(commands, "config", "check, show, compare or change the configuration", wording.CONFIG, "")
+    config = _add(
+        commands, "config", "check, show, compare or change the configuration", wording.CONFIG, wording.CONFIG_EPILOG
+    )
     verbs = config.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add(verbs, "check", "check the file", wording.CHECK, wording.CHECK_EPILOG).set_defaults(run=_check)
     _add(verbs, "show", "show every value in force", wording.SHOW, wording.SHOW_EPILOG).set_defaults(run=_show)

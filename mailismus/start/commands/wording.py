@@ -22,6 +22,8 @@ examples:
   mailismus queue shape         # waiting mail by domain and age
   mailismus why example.org     # why mail for a domain is still here
   mailismus queue flush         # try deferred mail now
+  mailismus top                 # a live screen of the running server
+  mailismus demo                # a playground on this machine alone
   mailismus tls example.org     # what the servers of a domain show of TLS
   mailismus shell               # queue commands and why, interactive
   mailismus COMMAND --help      # more about a command
@@ -55,6 +57,12 @@ CONFIG = """\
 Checks, shows, compares or changes the configuration. The file is the one that
 --config names (before the command), else ./config/mailismus.xml, else
 /etc/mailismus/mailismus.xml."""
+
+CONFIG_EPILOG = """\
+examples:
+  mailismus config check                # before a restart or SIGHUP
+  mailismus config show | grep retry
+  mailismus config diff                 # what the running server does not have"""
 
 CHECK = """\
 Prints ok, or the errors of the file: for each the line, the value found and
@@ -156,3 +164,15 @@ examples:
   mailismus manual commands | man -l -
   mailismus manual settings | man -l -
   mailismus manual settings --markdown"""
+
+COMPLETION = """\
+Prints a script that completes commands, options and the words of FILTERs in a
+shell. It is made for this version: make it again after an update. The shell
+that `mailismus shell` starts completes by itself."""
+
+COMPLETION_EPILOG = """\
+examples:
+  eval "$(mailismus completion bash)"          # in ~/.bashrc
+  eval "$(mailismus completion zsh)"           # in ~/.zshrc, behind compinit
+  mailismus completion fish > ~/.config/fish/completions/mailismus.fish
+  mailismus completion bash > /etc/bash_completion.d/mailismus"""

@@ -1,0 +1,120 @@
+"""Head: the lines above the table: what comes in and goes out, the queue, its disk (pure)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import tzinfo
+
+from mailismus.top.cells import Line, Span, clean, line_of, width_of
+from mailismus.top.figures import Barriers, FreeSpace, Picture
+from mailismus.top.history import Rates, plot
+from mailismus.top.table import BAD, DIM, GOOD, HEAD, PLAIN, WARN, amount, moment, size
+
+LABEL_CELLS = 7
+LEAST_PLOT = 8
+MOST_PLOT = 60
+_LOW_SHARE = 0.1
+_SLOW_S = 0.1
+
+
+def head_of(picture: Picture, rates: Sequence[Rates], width: int, blocks: str, zone: tzinfo | None) -> list[Line]:
+    """The lines. `rates`: of the last minutes; `blocks`: what a plot is made of."""
+    traffic = picture.traffic
+    failing = _style(traffic.failed, BAD), _style(traffic.deferred, WARN)
+    come = [
+        *_item(amount(traffic.messages), "messages/s"),
+        *_item(amount(traffic.recipients), "recipients/s"),
+        *_item(size(traffic.bytes_in), "/s", gap=""),
+        *_item(amount(picture.clients), _count(picture.clients, "client")),
+        *(_item(amount(traffic.refused), "refused/s", WARN) if traffic.refused else ()),
+    ]
+    gone = [
+        *_item(amount(traffic.delivered), "sent/s", GOOD if traffic.delivered else PLAIN),
+        *_item(amount(traffic.deferred), "deferred/s", failing[1]),
+        *_item(amount(traffic.failed), "failed/s", failing[0]),
+        *_item(size(traffic.bytes_out), "/s", gap=""),
+        *_item(amount(picture.connections), "conn"),
+    ]
+    return [
+        _title(picture, width, zone),
+        _labelled("In", come, [one.came for one in rates], width, blocks),
+        _labelled("Out", gone, [one.went for one in rates], width, blocks),
+        _labelled("Queue", _queue(picture), (), width, blocks),
+        _labelled("Disk", [*_barriers(picture.barriers), *_spaces(picture.spaces)], (), width, blocks),
+    ]
+
+
+def _title(picture: Picture, width: int, zone: tzinfo | None) -> Line:
+    name = f" Mailismus {clean(picture.version)}  {clean(picture.name)}"
+    cpu = "" if picture.cpu is None else f"processor {picture.cpu:.0%}  "
+    end = f"{cpu}{moment(picture.now, zone)} "
+    alarm = f"  refuses mail: {clean(', '.join(picture.refusing))}" if picture.refusing else ""
+    room = width - width_of(name) - width_of(alarm) - width_of(end)
+    return line_of(
+        (Span("title", name), Span("alarm", alarm), Span("title", " " * room), Span("title", end)), width, "title"
+    )
+
+
+def _labelled(label: str, spans: Sequence[Span], values: Sequence[float], width: int, blocks: str) -> Line:
+    used = LABEL_CELLS + sum(width_of(span.text) for span in spans)
+    line = [Span(HEAD, label.ljust(LABEL_CELLS)), *spans]
+    room = min(width - used - 1, MOST_PLOT)
+    if values and room >= LEAST_PLOT:
+        line += [Span(PLAIN, " " * (width - used - room)), Span(GOOD, plot(values, room, blocks))]
+    return line_of(line, width)
+
+
+def _item(value: str, what: str, style: str = PLAIN, gap: str = " ") -> list[Span]:
+    return [Span(style or "value", value), Span(PLAIN, f"{gap}{what}  ")]
+
+
+def _count(number: int, what: str) -> str:
+    return what if number == 1 else f"{what}s"
+
+
+def _style(rate: float | None, style: str) -> str:
+    return style if rate else PLAIN
+
+
+def _queue(picture: Picture) -> list[Span]:
+    found = [span for area, count in picture.areas.items() for span in _item(amount(count), area)]
+    found += _item(amount(picture.held), "in hand")
+    if picture.waiting_jobs:
+        found += _item(amount(picture.waiting_jobs), "want a connection", WARN)
+    if picture.troubled_hosts:
+        found += _item(amount(picture.troubled_hosts), _count(picture.troubled_hosts, "dead host"), WARN)
+    if picture.stuck:
+        found += _item(amount(picture.stuck), _count(picture.stuck, "stuck maildir"), BAD)
+    return found
+
+
+def _barriers(barriers: Barriers | None) -> list[Span]:
+    if barriers is None:
+        return [Span(DIM, "no barriers  ")]
+    found = _item(amount(barriers.batches), "barriers/s")
+    if barriers.mean_s is not None and barriers.slow_s is not None:
+        style = WARN if barriers.mean_s >= _SLOW_S else PLAIN
+        bound = "unknown" if math.isinf(barriers.slow_s) else f"< {_milliseconds(barriers.slow_s)}"
+        found += _item(_milliseconds(barriers.mean_s), f"each, p95 {bound}", style)
+    if barriers.failures:
+        found += _item(amount(barriers.failures), "failed", BAD)
+    return found
+
+
+def _milliseconds(seconds: float) -> str:
+    return (
+        f"{seconds * 1000:.1f} ms"
+        if seconds < 0.00995
+        else f"{seconds * 1000:.0f} ms"
+        if seconds < 1
+        else f"{seconds:.1f} s"
+    )
+
+
+def _spaces(spaces: Sequence[FreeSpace]) -> list[Span]:
+    found: list[Span] = []
+    for space in spaces:
+        style = BAD if space.share < _LOW_SHARE else PLAIN
+        found += _item(f"{space.share:.0%}", f"of {size(space.size_bytes)} free ({clean(space.of)})", style)
+    return found

@@ -1,0 +1,50 @@
+"""Texts as cells of a terminal."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailismus.top.cells import Span, clean, cut, fold, left, line_of, right, width_of
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain text", "plain text"),
+        ("日本", "日本"),
+        ("Grüße, Привет", "Grüße, Привет"),
+        ("\x1b[2J", "\\x1b[2J"),
+        ("a\r\nb", "a\\x0d\\x0ab"),
+        ("e\u0301", "e\\u0301"),
+        ("\u05d0\u202e", "\\u05d0\\u202e"),
+        ("\U0001f600", "\\U0001f600"),
+        ("\ud800", "\\ud800"),
+        ("\u200b\u3164\u1160", "\\u200b\\u3164\\u1160"),
+    ],
+)
+def test_a_character_whose_cells_are_not_sure_is_escaped(text: str, shown: str) -> None:
+    assert clean(text) == shown
+
+
+def test_wide_characters_count_twice() -> None:
+    assert width_of(clean("日本x")) == 5
+    assert cut("日本日本", 5) == "日本~"
+    assert cut("日本日本", 4) == "日~"
+    assert left("日本", 6) == "日本  "
+    assert right("日", 4) == "  日"
+
+
+@given(st.text(), st.integers(0, 50))
+def test_a_text_of_any_characters_fits_exactly(text: str, width: int) -> None:
+    shown = clean(text)
+    assert width_of(left(shown, width)) == width_of(right(shown, width)) == width
+    assert sum(width_of(span.text) for span in line_of([Span("", shown), Span("", shown)], width)) == width
+
+
+@given(st.text(), st.integers(2, 50))
+def test_a_folded_text_loses_nothing_but_spaces(text: str, width: int) -> None:
+    lines = fold(clean(text), width)
+    assert all(width_of(line) <= width for line in lines)
+    assert "".join(lines).replace(" ", "") == clean(text).replace(" ", "")
