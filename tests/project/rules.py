@@ -37,10 +37,12 @@ LEVELS = {
     "start": 6,
     "probe": 6,
     "inject": 6,
+    "sendmail": 6,
     "providers": 6,
     "app": 7,
     "run": 8,
     "__main__": 8,
+    "programs": 9,
 }
 """Lower levels are imported by higher ones; packages of one level never import one another."""
 
@@ -116,6 +118,7 @@ PURE = (
     *("admin.model", "admin.protocol.wire", "admin.protocol.settings", "admin.render", "admin.commands.wording"),
     "start.commands.wording",
     "inject.wording",
+    *("sendmail.wording", "sendmail.options", "sendmail.addresses", "sendmail.header", "sendmail.drop_format"),
     *("probe.certificate", "probe.report", "probe.render", "probe.transcript", "probe.assess", "probe.wording"),
 )
 """Packages and modules that take time, chance and bytes as arguments."""
@@ -150,6 +153,7 @@ LOADER_USERS = frozenset(
         "start.commands.config_change",
         "start.commands.config_diff",
         "__main__",
+        "programs",
     }
 )
 
@@ -165,6 +169,10 @@ FILE_USERS = {
     "config.edit.replacement": "the configuration file, for `config set`",
     "start.output": "the log",
     "inject.kept": "a temporary file, for a message on standard input",
+    "sendmail.message": "the same, for sendmail",
+    "sendmail.places": "the directories of sendmail, of other modes and users than those of the queue",
+    "sendmail.drop": "a file in the drop directory, by any user, of another mode and barrier than files of the queue",
+    "sendmail.shelf": "files in the drop directory, which any user may have made in any way",
     "start.maker": "/dev/null in place of a standard output that is closed",
     "admin.commands.broken_pipe": "/dev/null in place of a standard output that nobody reads",
 }
