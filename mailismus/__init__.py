@@ -23,6 +23,7 @@ first; a package imports only packages above it in this list (`docs/architecture
     report      non-delivery reports
     admin       commands about the queue, the admin socket, the shell
     inject      a program of this machine puts a message into the queue: the command `inject`
+    sendmail    the commands `sendmail` and `mailq`, and the server's side of them
     probe       what other servers show of TLS: the command `mailismus tls`
     top         the live screen: the command `mailismus top`
     start       what `twistd` and `twist` call: options, privileges, signals, log, reload
@@ -31,4 +32,5 @@ first; a package imports only packages above it in this list (`docs/architecture
     app         composition: the one module that names every class but those of providers
     run         `start` and `app` put together, for `twistd` and `twist`
     __main__    the command line `mailismus`
+    programs    entry points of the commands `sendmail` and `mailq`
 """

@@ -20,7 +20,7 @@ from mailismus.admin.commands.fsck import register as register_fsck
 from mailismus.admin.commands.register import CommandTools
 from mailismus.admin.commands.register import register as register_admin
 from mailismus.config.read.files import Files
-from mailismus.config.read.load import DEFAULT_FILES, LoadedConfig, Loader, find_file, load
+from mailismus.config.read.load import DEFAULT_FILES, LoadedConfig, Loader, find_file, load, load_for_program
 from mailismus.config.values.settings import Settings
 from mailismus.demo.command import register as register_demo
 from mailismus.disk.posix import Access, PosixDisk
@@ -33,6 +33,8 @@ from mailismus.providers import PROVIDERS, Providers
 from mailismus.queue.files.mark import MARK, dump_mark
 from mailismus.queue.files.state_file import DIRECTORY, HOSTS, dump_state, is_state_path
 from mailismus.queue.waiting import Explanations
+from mailismus.sendmail.command import register as register_sendmail
+from mailismus.sendmail.command import run_sendmail
 from mailismus.start.commands import completion, manual, wording
 from mailismus.start.commands import config as configcommands
 from mailismus.start.exits import Exit, complain, exit_code_of
@@ -45,7 +47,8 @@ if TYPE_CHECKING:
     from mailismus.probe.session import ProbeReactor
     from mailismus.start.server import Reactor
 
-_NOT_BUILT = frozenset({"sendmail", "mailq"})
+_PROGRAMS = frozenset({"sendmail", "mailq"})
+"""Commands whose options are not ours: other programs write them."""
 _NOT_BUILT_QUEUE = frozenset({"hold", "release", "delete", "bounce"})
 _ANY = ("0.0.0.0", "::")
 """All addresses of this host."""
@@ -152,12 +155,24 @@ def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
     register_admin(commands, tools)
     register_fsck(commands, FsckTools(context.load_settings, context.providers, time.time))
     register_inject(commands, InjectTools(context.load_settings, context.providers))
+    register_sendmail(commands)
     register_probe(commands, ProbeTools(context.load_or_default, context.make_locator))
     register_top(commands, TopTools(context.load_settings))
     register_demo(commands)
     completion.register(commands, build_parser, FILTER_WORDS)
     manual.register(commands, build_parser)
     return parser
+
+
+def find_program(arguments: Sequence[str]) -> tuple[str, list[str]] | None:
+    """Return `sendmail` or `mailq` and its own arguments, if these begin with it, or with `--config FILE` and it."""
+    words = list(arguments)
+    config: list[str] = []
+    if len(words) > 1 and words[0] == "--config":
+        config, words = ["-C", words[1]], words[2:]
+    elif words and words[0].startswith("--config="):
+        config, words = ["-C", words[0].partition("=")[2]], words[1:]
+    return (words[0], [*config, *words[1:]]) if words and words[0] in _PROGRAMS else None
 
 
 def find_unbuilt(arguments: Sequence[str]) -> str | None:
@@ -171,8 +186,6 @@ def find_unbuilt(arguments: Sequence[str]) -> str | None:
             skip = True
         elif not argument.startswith("-"):
             words.append(argument)
-    if words and words[0] in _NOT_BUILT:
-        return words[0]
     if len(words) > 1 and words[0] == "queue" and words[1] in _NOT_BUILT_QUEUE:
         return f"queue {words[1]}"
     return None
@@ -182,6 +195,9 @@ def main(arguments: Sequence[str] | None = None, providers: Providers = PROVIDER
     """Run one command. Return the exit code. `providers`: the queue providers that it knows."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     os.umask(0o077)
+    program = find_program(given)
+    if program is not None:
+        return run_sendmail(*program, load_for_program, lambda words: main(words, providers))
     unbuilt = find_unbuilt(given)
     if unbuilt is not None:
         complain(f"mailismus: {unbuilt} is not available in this version")

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, cast
 
 import attrs
@@ -49,6 +50,7 @@ from mailismus.providers import PROVIDERS
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.provider import IOpenedQueue, IProviders, IsLocal
 from mailismus.report.task import ReportTask
+from mailismus.sendmail.service import ProgramMail
 from mailismus.start.observation import Observation
 from mailismus.start.overview import OverviewMaker
 from mailismus.start.server import Listening, Reactor
@@ -104,6 +106,7 @@ class Tasks:
     report: ReportTask
     admin: AdminTask
     snapshot: HostSnapshot
+    programs: ProgramMail | None
 
 
 class MailServer:
@@ -125,7 +128,7 @@ class MailServer:
         self._opened, self._directory = opened, directory
         self._manager = manager
         self._submit, self._deliver, self._report = tasks.submit, tasks.deliver, tasks.report
-        self._admin, self._snapshot = tasks.admin, tasks.snapshot
+        self._admin, self._snapshot, self._programs = tasks.admin, tasks.snapshot, tasks.programs
         self._locator_of = locator_of
         self._observation = observation
         self._bound = bound
@@ -147,12 +150,15 @@ class MailServer:
         self._deliver.start()
         self._report.start()
         self._submit.start()
+        if self._programs is not None:
+            self._programs.start()
         return [Listening(name, host, port) for name, host, port in self._bound]
 
     def prepare(self, settings: Settings) -> Callable[[], None]:
         """As `start.server.Server`."""
         locator, deaths = self._locator_of(settings), deaths_of(settings.deliver.schedule)
         terms = self._submit.prepare(settings.listeners, settings.directory)
+        adopt = self._programs.prepare(settings) if self._programs is not None else None
 
         def take_over() -> None:
             self._submit.reload(terms)
@@ -162,6 +168,8 @@ class MailServer:
             self._manager.reload(settings.queue.retry, settings.queue.maxmemoryqueue)
             self._observation.reload(settings)
             self._admin.show_settings(settings.effective)
+            if adopt is not None:
+                adopt()
             self._stop_timeout_s = settings.application.stop_timeout_s
 
         return take_over
@@ -179,6 +187,8 @@ class MailServer:
             self._observation.close()
             self._submit.close()
             return
+        if self._programs is not None:
+            await self._programs.stop()
         submitted = self._submit.stop(time.monotonic() + self._stop_timeout_s)
         delivered = self._deliver.stop(time.monotonic() + self._stop_timeout_s)
         reported = self._report.stop(time.monotonic() + self._stop_timeout_s)
@@ -270,8 +280,15 @@ def _build(
         observation.bind()
         admin = AdminTask(settings.admin.socket_path, manager, reactor, reactor, clock, time.monotonic)
         admin.show_settings(settings.effective)
-        admin.take_messages(submit.new_injection)
+        admin.take_messages(lambda uid: partial(submit.new_injection, uid))
         admin.bind()
+        programs = _build_programs(settings, submit, reactor, clock)
+        try:
+            if programs is not None:
+                programs.bind()
+        except BaseException:
+            admin.stop()
+            raise
     except BaseException:
         observation.close()
         submit.close()
@@ -304,9 +321,25 @@ def _build(
     state = ThreadPool(reactor, "state")
     snapshot = HostSnapshot(deliver.hosts, opened.state_path, PosixDisk(), state, clock, time.monotonic)
     snapshot.load()
-    tasks = Tasks(submit, deliver, report, admin, snapshot)
+    tasks = Tasks(submit, deliver, report, admin, snapshot, programs)
     stop_timeout_s = settings.application.stop_timeout_s
     return MailServer(opened, manager, tasks, locator_of, observation, bound, stop_timeout_s, directory)
+
+
+def _build_programs(settings: Settings, submit: SubmitTask, reactor: Reactor, clock: IReactorTime) -> ProgramMail | None:
+    """Make what takes the messages of programs; None: `<sendmail>` is not written."""
+    if settings.sendmail is None:
+        return None
+    return ProgramMail(
+        settings,
+        settings.sendmail,
+        lambda uid: partial(submit.new_injection, uid),
+        lambda uid: partial(submit.new_later_injection, uid),
+        reactor,
+        reactor,
+        clock,
+        ThreadPool(reactor, "drop"),
+    )
 
 
 def build_locator(

@@ -80,7 +80,7 @@ def inject_beside(
     policy = injection_policy(settings.listeners, settings.directory, writer.max_envelope_bytes)
     desk = Desk(settings.application.announcehost, policy, watched, maillog, _TimeOfDay())
     ends: list[Injected] = []
-    injection = Injection(desk, ends.append, lambda: None)
+    injection = Injection(desk, os.getuid(), ends.append, lambda: None)
     try:
         if injection.begin(sender, recipients):
             for piece in pieces:

@@ -67,6 +67,16 @@ def queued(spool_id: SpoolId) -> bytes:
     return b"250 2.0.0 Ok: queued as " + spool_name(spool_id) + b"\r\n"
 
 
+def taken(name: bytes) -> bytes:
+    """Return the 250 of a message that a program handed over: it is durable under that name."""
+    return b"250 2.0.0 Ok: taken as " + name + b"\r\n"
+
+
+def not_taken(why: bytes, *, is_final: bool) -> bytes:
+    """Return the refusal of a message that a program hands over. `why`: printable ASCII."""
+    return (b"554 5.0.0 " if is_final else b"451 4.3.0 ") + why[:400] + b"\r\n"
+
+
 def is_positive(reply: bytes) -> bool:
     """Whether the reply is 2xx."""
     return reply[:1] == b"2"

@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+import attrs
+
 from mailismus.config.values.settings import ListenerSettings
 from mailismus.mail.directory import Directory
 from mailismus.mail.injected import Injected
@@ -32,17 +34,40 @@ _BAD = re.compile(rb"[\0\r\n<>]").search
 
 
 class _LocalReception(Reception):
-    """The reception of a message that came over no network."""
+    """The reception of a message that came over no network. `uid`: the user who hands it over."""
 
-    __slots__ = ()
+    __slots__ = ("_uid",)
+
+    def __init__(self, desk: Desk, uid: int, answer: Callable[[bytes], None]) -> None:
+        super().__init__(desk, HOST, Standing.RELAY_CLIENT, answer)
+        self._uid = uid
 
     def greet(self, name: bytes, protocol: bytes) -> None:
         super().greet(name, PROTOCOL)
+
+    def _texts(self, protocol: bytes) -> tuple[bytes, bytes]:
+        opening = b"Received: from %b (uid %d)\r\n\tby %b with %b id " % (NAME, self._uid, self._desk.host, protocol)
+        return opening, b": client=%b[%b], uid=%d, proto=%b" % (NAME, HOST.encode("ascii"), self._uid, protocol)
+
+
+@attrs.frozen
+class LaterPolicy(Policy):
+    """The rules for messages whose programs have ended: a user who is unknown is reported to the sender, as one who was
+    removed meanwhile."""
+
+    def check_recipient(self, recipient: bytes, standing: Standing, commands: int) -> bytes:
+        reply = Policy.check_recipient(self, recipient, standing, commands)
+        return replies.RECIPIENT_OK if reply is replies.UNKNOWN_USER else reply
 
 
 def injection_policy(listeners: Sequence[ListenerSettings], directory: Directory, max_envelope_bytes: int) -> Policy:
     """The rules for local programs: the limits of the first listener. There is one at least."""
     return Policy(directory, listeners[0].server, max_envelope_bytes)
+
+
+def later_policy(policy: Policy) -> LaterPolicy:
+    """The same rules for messages that waited for the server."""
+    return LaterPolicy(policy.directory, policy.limits, policy.max_envelope_bytes)
 
 
 class Injection:
@@ -51,8 +76,9 @@ class Injection:
     `on_room` is called when more may be written after `write` returned False.
     """
 
-    def __init__(self, desk: Desk, on_end: Callable[[Injected], None], on_room: Callable[[], None]) -> None:
-        self._desk, self._on_end, self._on_room = desk, on_end, on_room
+    def __init__(self, desk: Desk, uid: int, on_end: Callable[[Injected], None], on_room: Callable[[], None]) -> None:
+        """`uid`: the user who hands the message over, as the kernel tells."""
+        self._desk, self._uid, self._on_end, self._on_room = desk, uid, on_end, on_room
         self._reception: Reception | None = None
         self._session: ServerEngine | None = None
         self._lines = WireLines()
@@ -61,7 +87,7 @@ class Injection:
     def begin(self, sender: bytes, recipients: Sequence[bytes]) -> bool:
         """Begin with these addresses, without angle brackets. Return whether content may come; else it has ended."""
         desk = self._desk
-        reception = self._reception = _LocalReception(desk, HOST, Standing.RELAY_CLIENT, self._answer)
+        reception = self._reception = _LocalReception(desk, self._uid, self._answer)
         limits = ServerLimits(desk.host, desk.policy.limits.maxmsgsize, 0, max_refused=0)
         self._session = ServerEngine(limits, reception)
         is_utf8 = not all(address.isascii() for address in (sender, *recipients))

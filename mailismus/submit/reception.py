@@ -204,11 +204,11 @@ class Reception:
             return self._reject(b"DATA", _reply_to(trouble), self._sender)
         opening = self._opening
         if not opening:
-            opening, self._client_line = _texts_of(self._host, self._name, desk.host, self._protocol, self._tls)
+            opening, self._client_line = self._texts(self._protocol)
             self._opening = opening
         if self._is_utf8:  # RFC 6531 4.3: the trace field names it
             protocol = b"UTF8SMTPS" if self._protocol.endswith(b"S") else b"UTF8SMTP"
-            opening = _texts_of(self._host, self._name, desk.host, protocol, self._tls)[0]
+            opening = self._texts(protocol)[0]
         self._draft = draft
         header = self._header
         if header is None:
@@ -217,6 +217,10 @@ class Reception:
             header.begin()
         self._trace = opening + spool_name(draft.spool_id) + desk.trace_ending()
         return replies.START_CONTENT
+
+    def _texts(self, protocol: bytes) -> tuple[bytes, bytes]:
+        """The opening of the trace field, and what follows the name of a message in its log line."""
+        return _texts_of(self._host, self._name, self._desk.host, protocol, self._tls)
 
     def add_content(self, piece: bytes) -> bool:
         draft, header = self._draft, self._header

@@ -24,7 +24,7 @@ from mailismus.net.descriptors import soft_open_files
 from mailismus.net.listen import ListeningSocket, bind, close_all
 from mailismus.observe.maillog import MailLog
 from mailismus.smtp.server.limits import Security
-from mailismus.submit.injection import Injection
+from mailismus.submit.injection import Injection, later_policy
 from mailismus.submit.policy import Policy
 from mailismus.submit.protocol import ServerSession
 from mailismus.submit.reception import Desk
@@ -88,6 +88,7 @@ class SubmitTask:
         for policy, tick_s, tls, security in terms.adopted:
             desk = Desk(host, policy, manager, maillog, clock)
             self.factories.append(SessionFactory(desk, tick_s, tls, security, soft_open_files))
+        self._later = _later_desk(self.factories[0].desk)
 
     def prepare(self, listeners: Sequence[ListenerSettings], directory: Directory) -> NewTerms:
         """Prepare other settings of the same listeners for `reload`, in any thread: every step that takes long or can fail.
@@ -111,6 +112,7 @@ class SubmitTask:
         self._listeners, self._tls = terms.listeners, terms.tls
         for factory, adopted in zip(self.factories, terms.adopted, strict=True):
             factory.adopt(*adopted)
+        self._later = _later_desk(self.factories[0].desk)
         for factory, tick in zip(self.factories, self._ticks, strict=False):
             if tick.running and tick.interval != factory.tick_s:
                 tick.stop()
@@ -159,10 +161,14 @@ class SubmitTask:
             tick.start(factory.tick_s, now=False)
             self._ticks.append(tick)
 
-    def new_injection(self, on_end: Callable[[Injected], None], on_room: Callable[[], None]) -> Injection:
+    def new_injection(self, uid: int, on_end: Callable[[Injected], None], on_room: Callable[[], None]) -> Injection:
         """Begin a message of a program of this machine, by the present rules and limits of the first listener. Arguments: as
         `Injection`."""
-        return Injection(self.factories[0].desk, on_end, on_room)
+        return Injection(self.factories[0].desk, uid, on_end, on_room)
+
+    def new_later_injection(self, uid: int, on_end: Callable[[Injected], None], on_room: Callable[[], None]) -> Injection:
+        """As `new_injection`, for a program that has ended: an unknown user is reported to the sender."""
+        return Injection(self._later, uid, on_end, on_room)
 
     @property
     def names(self) -> list[str]:
@@ -209,6 +215,11 @@ class SubmitTask:
 
     def _sessions(self) -> list[ServerSession]:
         return [session for factory in self.factories for session in factory.sessions]
+
+
+def _later_desk(desk: Desk) -> Desk:
+    """What messages of programs that have ended share: all but the policy is that of the listener."""
+    return Desk(desk.host, later_policy(desk.policy), desk.manager, desk.maillog, desk.clock)
 
 
 def _security_of(ssl: SslSettings | None) -> Security:

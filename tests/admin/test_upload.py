@@ -230,7 +230,7 @@ def test_the_client_sends_a_message_and_hears_of_its_end(tmp_path: Path) -> None
         made.append(Ending(on_end, on_room))
         return made[-1]
 
-    running.task.take_messages(make)
+    running.task.take_messages(lambda uid: make)
     running.start()
     try:
         pieces = [b"x" * PIECE_BYTES, b"y" * 100]

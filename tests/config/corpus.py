@@ -39,6 +39,10 @@ def in_listeners(inner: str) -> str:
     return f"<mailserver>\n<mta>\n<submit><listeners>\n{inner}</listeners></submit></mta></mailserver>"
 
 
+def in_sendmail(inner: str) -> str:
+    return f"<mailserver>\n<mta>\n<submit><sendmail>\n{inner}</sendmail></submit></mta></mailserver>"
+
+
 def in_server(inner: str) -> str:
     return in_listeners(f"<listener><server>{inner}</server></listener>")
 
@@ -73,6 +77,9 @@ GOOD = {
     "boolean in words": in_queue("<spool><hardlinks>False</hardlinks></spool>"),
     "networks": in_server("<relay_clients>127.0.0.1 | ::1 | 192.168/16 | 2001:db8::/32 | 10/8</relay_clients>"),
     "no networks": in_server("<relay_clients/>"),
+    "sendmail": in_sendmail(""),
+    "sendmail for some": in_sendmail("<allow>www-data | 1000</allow><deny>_x.y$</deny><origin>Our.example</origin>"),
+    "sendmail for none": in_sendmail("<rootpath>/x</rootpath><allow/><deny>*</deny><origin/>"),
     "two listeners": in_listeners(
         '<listener interface="::1" port="2525"/><listener name="x" interface="127.0.0.1" port="2525"/>'
     ),
@@ -366,6 +373,8 @@ BROKEN = [
         2,
         "attribute path is not known in <metrics>",
     ),
+    Broken("sendmail for a name", in_sendmail("<allow>joe doe</allow>"), 4, "can't be a user of the system"),
+    Broken("sendmail at no domain", in_sendmail("<origin>a b</origin>"), 4, "is not a domain name"),
     Broken("two metrics", "<mailserver><admin><metrics/>\n<metrics/></admin></mailserver>", 2, "stands twice"),
     Broken(
         "no format",

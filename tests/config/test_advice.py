@@ -13,7 +13,7 @@ from mailismus.config.advice.sentence import Advice, AdviceSeverity
 from mailismus.config.advice.values import advise
 from mailismus.config.read.document import parse
 from mailismus.config.read.load import LoadedConfig, load, load_tree
-from tests.config.corpus import in_deliver, in_directory, in_listeners, in_queue, in_server
+from tests.config.corpus import in_deliver, in_directory, in_listeners, in_queue, in_sendmail, in_server
 
 SERVER_USER = 900
 HALF = Room(0.5, 0.5, 10**12)
@@ -593,3 +593,14 @@ def test_a_relay_at_the_port_of_tls_from_the_start(address: str, tls: str, words
     (text, *_) = [text for text in found if "TLS from the start" in text] or [""]
     assert words in text
     assert bool(words) == bool(text)
+
+
+def test_users_must_reach_the_directory_of_sendmail() -> None:
+    text = beside_domains(in_sendmail("<rootpath>/srv/deep/sendmail</rootpath>"))
+    spots = {**WELL, "/srv": Spot(PathKind.DIRECTORY, mode=0o755), "/srv/deep": Spot(PathKind.DIRECTORY, mode=0o750)}
+    found = [one for one in places_of(text, FakeGround(spots=spots, lowest_port=0)) if "sendmail" in one.text]
+    assert any("run: chmod o+x /srv/deep" in one.text and one.line == 4 for one in found)
+    assert not any("chmod o+x /srv," in one.text for one in found)
+    spots["/srv/deep/sendmail"] = Spot(PathKind.DIRECTORY, mode=0o777)
+    found = places_of(text, FakeGround(spots=spots, lowest_port=0))
+    assert any(one.severity is AdviceSeverity.ERROR and "chmod go-w /srv/deep/sendmail" in one.text for one in found)

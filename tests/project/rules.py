@@ -38,11 +38,13 @@ LEVELS = {
     "probe": 6,
     "inject": 6,
     "top": 6,
+    "sendmail": 6,
     "providers": 6,
     "demo": 7,
     "app": 7,
     "run": 8,
     "__main__": 8,
+    "programs": 9,
 }
 """Lower levels are imported by higher ones; packages of one level never import one another."""
 
@@ -129,6 +131,7 @@ PURE = (
     *("top.cells", "top.wording", "top.figures", "top.history", "top.state", "top.table", "top.head", "top.detail"),
     "top.layout",
     *("demo.manners", "demo.letters", "demo.playground", "demo.wording"),
+    *("sendmail.wording", "sendmail.options", "sendmail.addresses", "sendmail.header", "sendmail.drop_format"),
     *("probe.certificate", "probe.report", "probe.render", "probe.transcript", "probe.assess", "probe.wording"),
 )
 """Packages and modules that take time, chance and bytes as arguments."""
@@ -164,6 +167,7 @@ LOADER_USERS = frozenset(
         "start.commands.config_change",
         "start.commands.config_diff",
         "__main__",
+        "programs",
     }
 )
 
@@ -180,6 +184,10 @@ FILE_USERS = {
     "start.output": "the log",
     "demo.keeper": "the directory of a playground, and the log of its server",
     "inject.kept": "a temporary file, for a message on standard input",
+    "sendmail.message": "the same, for sendmail",
+    "sendmail.places": "the directories of sendmail, of other modes and users than those of the queue",
+    "sendmail.drop": "a file in the drop directory, by any user, of another mode and barrier than files of the queue",
+    "sendmail.shelf": "files in the drop directory, which any user may have made in any way",
     "start.maker": "/dev/null in place of a standard output that is closed",
     "admin.commands.broken_pipe": "/dev/null in place of a standard output that nobody reads",
 }

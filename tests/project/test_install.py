@@ -26,6 +26,8 @@ def test_the_commands_are_there(installation: Installation) -> None:
     assert "mailismus " in installation.run("twist", "--help")
     assert installation.run("mailismus", "--config", "mailismus.xml", "config", "check").endswith("mailismus.xml: ok\n")
     assert installation.run("python", "-m", "mailismus", "--version").startswith("Mailismus 0")
+    assert "exit codes:" in installation.run("sendmail", "--help")
+    assert "exit codes:" in installation.run("mailq", "--help")
 
 
 def test_it_serves_in_the_foreground(installation: Installation) -> None:

@@ -12,7 +12,7 @@ from mailismus.errors import Unavailable
 from mailismus.mail.injected import Injected
 from mailismus.smtp import replies
 from mailismus.smtp.trace import read_received
-from mailismus.submit.injection import Injection
+from mailismus.submit.injection import Injection, later_policy
 from tests.submit.fakes import DATE, SETTINGS, House
 
 
@@ -23,7 +23,7 @@ class Program:
         self.house = house or House()
         self.ends: list[Injected] = []
         self.rooms = 0
-        self.injection = Injection(self.house.desk, self.ends.append, self.has_room)
+        self.injection = Injection(self.house.desk, 1000, self.ends.append, self.has_room)
 
     def has_room(self) -> None:
         self.rooms += 1
@@ -60,7 +60,7 @@ def test_a_message_is_accepted_when_it_is_durable_and_not_before() -> None:
     assert envelope.client == b"127.0.0.1"
     assert envelope.stuffed_dots == 1
     assert draft.content == (
-        b"Received: from localhost ([127.0.0.1])\r\n\tby mx.example with LOCAL id 0000000000000001;\r\n\t"
+        b"Received: from localhost (uid 1000)\r\n\tby mx.example with LOCAL id 0000000000000001;\r\n\t"
         + DATE
         + b"\r\nSubject: x\r\n\r\n..body\r\n"
     )
@@ -183,3 +183,15 @@ def test_empty_pieces_change_nothing(pieces: tuple[bytes, ...]) -> None:
     ((draft, envelope, _),) = program.house.manager.accepted
     assert envelope.stuffed_dots == len([piece for piece in pieces if piece.startswith(b".")])
     assert draft.content.endswith(b"\r\n..dot\r\n" if envelope.stuffed_dots else b"\r\n")
+
+
+def test_for_a_program_that_has_ended_an_unknown_user_is_no_refusal() -> None:
+    house = House()
+    house.desk.policy = later_policy(house.desk.policy)
+    program = Program(house)
+    program.send(to=(b"nobody@our.example", b"c@d.example"))
+    ((_, envelope, _),) = house.manager.accepted
+    assert envelope.recipients == (b"nobody@our.example", b"c@d.example")
+    strict = Program()
+    strict.send(to=(b"nobody@our.example",))
+    assert strict.refused() == replies.UNKNOWN_USER

@@ -63,6 +63,10 @@ NewCounter = Callable[[str], IPlanCounter]
 """A counter for the plans of the provider of this name. Raises `LookupError` for one that this program does not have."""
 
 
+class InDoubt(StartError):
+    """The server went away behind the end of a message, which may be in its queue."""
+
+
 class QueueSource(Protocol):
     """A queue to read. Filters have been checked. Entries that can't be read are passed over and told as gaps."""
 
@@ -275,7 +279,8 @@ class ServerSource:
                 value = _line(lines)
             except (ConnectionError, TimeoutError):
                 where = "which may be in its queue" if is_whole else "which is not in its queue"
-                raise StartError(os.EX_TEMPFAIL, f"the server did not answer for the message, {where}") from None
+                error = InDoubt if is_whole else StartError
+                raise error(os.EX_TEMPFAIL, f"the server did not answer for the message, {where}") from None
             _raise_error(value)
             return decode_injected(value)
 

@@ -20,6 +20,10 @@ PIECE_BYTES = 24 << 10
 """Bytes of one piece, at most: a line of them fits into a request's."""
 MOST_ADDRESS_BYTES = 8 << 20
 """All recipients together, before they are checked."""
+MOST_ADDRESS_BYTES_OF_USERS = 2 << 20
+"""The same at a socket that every user may connect to."""
+OBJECT_BYTES = 64
+"""What an address in memory takes beside its bytes, about."""
 
 _LONGEST = 300
 """Characters of an address that are told."""

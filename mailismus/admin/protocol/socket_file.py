@@ -1,7 +1,7 @@
 """The admin socket in the file system: made private, connected to, replaced when stale.
 
-*Rules*: the socket is 0600, a directory made for it 0700. A directory that others can write is refused: they could put
-a socket of their own there. Paths may be longer than a socket's name can be.
+*Rules*: a private socket is 0600, any other 0666; a directory made for it is 0700. A directory that others can write is
+refused: they could put a socket of their own there. Paths may be longer than the name of a socket can be.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ from mailismus.errors import StartError
 _MAX_NAME_BYTES = 100
 
 
-def bind_socket(path: str) -> socket.socket:
-    """Return a listening socket at `path`, non-blocking; a stale one there is replaced. Raises `StartError`."""
+def bind_socket(path: str, *, is_private: bool = True) -> socket.socket:
+    """Return a listening socket at `path`, non-blocking; a stale one there is replaced. Not private: every user who reaches
+    it may connect. Raises `StartError`."""
     _make_directory(os.path.dirname(path))
     _remove_stale(path)
     listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         listening.setblocking(False)
-        mask = os.umask(0o177)
+        mask = os.umask(0o177 if is_private else 0o111)
         try:
             with _name_of(path) as name:
                 listening.bind(name)

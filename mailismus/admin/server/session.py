@@ -17,7 +17,13 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from mailismus.admin.protocol.injecting import INJECT, encode_injected, refusal_of
+from mailismus.admin.protocol.injecting import (
+    INJECT,
+    MOST_ADDRESS_BYTES,
+    MOST_ADDRESS_BYTES_OF_USERS,
+    encode_injected,
+    refusal_of,
+)
 from mailismus.admin.protocol.overview import OVERVIEW
 from mailismus.admin.protocol.wire import (
     END,
@@ -57,7 +63,7 @@ class AdminSession(Protocol):
 
     def __init__(
         self,
-        queue: LookableQueue,
+        queue: LookableQueue | None,
         clock: IReactorTime,
         admission: Admission,
         peer: Peer,
@@ -130,6 +136,8 @@ class AdminSession(Protocol):
             if request.verb == INJECT:
                 self._begin_upload(request, rest)
                 return
+            if self._queue is None:
+                raise Refusal(os.EX_NOPERM, "messages are taken at this socket, and nothing is told")
             if request.verb == OVERVIEW and self._overview is not None:
                 self._answer = begin_overview(request, self._overview)
             else:
@@ -161,7 +169,8 @@ class AdminSession(Protocol):
         if self._inject is None or len(request.words) != 1:
             raise WireError("this server takes no messages here")
         sender = request.words[0].encode("latin-1", "replace")
-        self._upload = Upload(self._inject(self._on_injected, self._on_room), sender)
+        most_bytes = MOST_ADDRESS_BYTES_OF_USERS if self._queue is None else MOST_ADDRESS_BYTES
+        self._upload = Upload(self._inject(self._on_injected, self._on_room), sender, most_bytes)
         self._drive(self._upload, rest)
 
     def _drive(self, upload: Upload, data: bytes | None) -> None:

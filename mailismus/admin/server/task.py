@@ -1,8 +1,9 @@
 """The admin task: serves the admin socket in the running server.
 
-*Rules*: only the server's own user and root are served, whoever can open the file (SO_PEERCRED). Connections are few and
-bounded: a session without a place (`admission`) is dropped for a new one. `bind` finds every reason to refuse a start,
-before the process may go into the background; `start` begins to serve.
+*Rules*: only the server's own user and root are served, whoever can open the file (SO_PEERCRED); at a socket for messages
+alone every user is, and `injection_of` decides. Connections are few and bounded: a session without a place (`admission`) is
+dropped for a new one. `bind` finds every reason to refuse a start, before the process may go into the background; `start`
+begins to serve.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from mailismus.admin.server.admission import PLACES, Admission, Peer
 from mailismus.admin.server.answers import LookableQueue
 from mailismus.admin.server.overview import NewOverview
 from mailismus.admin.server.session import AdminSession
-from mailismus.admin.server.upload import NewInjection
+from mailismus.admin.server.upload import InjectionOf
 from mailismus.config.values.effective import Effective
 
 MAX_CONNECTIONS = 2 * PLACES
@@ -42,17 +43,19 @@ PAUSE_S = 1.0
 class _Sessions:
     """The open sessions."""
 
-    def __init__(self, task: AdminTask, queue: LookableQueue, clock: IReactorTime, monotonic: Callable[[], float]) -> None:
+    def __init__(
+        self, task: AdminTask, queue: LookableQueue | None, clock: IReactorTime, monotonic: Callable[[], float]
+    ) -> None:
         self._task = task
         self._queue = queue
         self._clock = clock
         self._admission = Admission(monotonic)
         self.open: set[AdminSession] = set()
         self._settings: Sequence[Effective] = ()
-        self.inject: NewInjection | None = None
-        """Makes the injection of a message; None: none is taken."""
         self.overview: NewOverview | None = None
         """Makes an overview of the server; None: it has none."""
+        self.injection_of: InjectionOf | None = None
+        """Makes the injections of a user's messages; None: none are taken."""
 
     def show(self, settings: Sequence[Effective]) -> None:
         """Tell these, when they are asked for."""
@@ -103,9 +106,10 @@ class _CountedSession(AdminSession):
     """A session that reports its end."""
 
     def __init__(
-        self, sessions: _Sessions, queue: LookableQueue, clock: IReactorTime, admission: Admission, peer: Peer
+        self, sessions: _Sessions, queue: LookableQueue | None, clock: IReactorTime, admission: Admission, peer: Peer
     ) -> None:
-        super().__init__(queue, clock, admission, peer, sessions.settings, sessions.inject, sessions.overview)
+        inject = None if sessions.injection_of is None else sessions.injection_of(peer.uid)
+        super().__init__(queue, clock, admission, peer, sessions.settings, inject, sessions.overview)
         self._sessions = sessions
 
     def connectionLost(self, reason: Failure | None = None) -> None:
@@ -115,21 +119,22 @@ class _CountedSession(AdminSession):
 
 @implementer(IReadDescriptor)
 class AdminTask:
-    """Serves `queue` at the socket `path`. Accepts by itself, since a Twisted port would make the file anew and open it to
-    all users."""
+    """Serves `queue` at the socket `path`; None: messages are taken there, of every user, and nothing is told. Accepts by
+    itself, since a Twisted port would make the file anew and open it to all users."""
 
     log = Logger()
 
     def __init__(
         self,
         path: str,
-        queue: LookableQueue,
+        queue: LookableQueue | None,
         poll: IReactorFDSet,
         sockets: IReactorSocket,
         clock: IReactorTime,
         monotonic: Callable[[], float],
     ) -> None:
         self._path = path
+        self._is_open = queue is None
         self._poll = poll
         self._sockets = sockets
         self._clock = clock
@@ -142,9 +147,9 @@ class AdminTask:
         """Tell these from now on, when the settings are asked for."""
         self._sessions.show(effective)
 
-    def take_messages(self, inject: NewInjection) -> None:
+    def take_messages(self, injection_of: InjectionOf) -> None:
         """Take messages of programs from now on."""
-        self._sessions.inject = inject
+        self._sessions.injection_of = injection_of
 
     def show_overviews(self, overview: NewOverview) -> None:
         """Tell these from now on, when an overview is asked for."""
@@ -152,7 +157,7 @@ class AdminTask:
 
     def bind(self) -> None:
         """Make the socket. Raises `StartError`."""
-        self._listening = bind_socket(self._path)
+        self._listening = bind_socket(self._path, is_private=not self._is_open)
         self._inode = inode_of(self._path)
 
     def start(self) -> None:
@@ -160,11 +165,20 @@ class AdminTask:
         self._is_serving = True
         self._poll.addReader(self)
 
-    def stop(self) -> Deferred[None]:
-        """Stop serving: abort connections and remove the socket. Harmless when repeated or never started."""
+    def close(self) -> None:
+        """Accept no further connection. Those that are open go on."""
         if self._is_serving:
             self._is_serving = False
             self._poll.removeReader(self)
+
+    @property
+    def answering(self) -> int:
+        """Connections whose request is being answered, or whose last line is on its way."""
+        return sum(session.has_place or session.is_leaving for session in self._sessions.open)
+
+    def stop(self) -> Deferred[None]:
+        """Stop serving: abort connections and remove the socket. Harmless when repeated or never started."""
+        self.close()
         for session in list(self._sessions.open):
             session.abort()
         if self._listening is not None:
@@ -213,7 +227,7 @@ class AdminTask:
     def _begin(self, accepted: socket.socket) -> None:
         accepted.setblocking(False)
         peer = _peer_of(accepted)
-        if peer.uid not in (0, os.geteuid()):
+        if not self._is_open and peer.uid not in (0, os.geteuid()):
             self.log.warn("the admin socket serves no user {uid}", uid=peer.uid)
             return
         number, factory = accepted.fileno(), _SessionWith(self._sessions, peer)

@@ -12,12 +12,9 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from mailismus.admin.protocol.injecting import MOST_ADDRESS_BYTES, decode_recipient
+from mailismus.admin.protocol.injecting import MOST_ADDRESS_BYTES, OBJECT_BYTES, decode_recipient
 from mailismus.admin.protocol.wire import MAX_REQUEST_BYTES, Refusal, WireError, decode, decode_piece
 from mailismus.mail.injected import Injected
-
-_OBJECT_BYTES = 64
-"""What an address in memory takes beside its bytes, about."""
 
 
 class Injecting(Protocol):
@@ -37,14 +34,17 @@ class Injecting(Protocol):
 
 
 NewInjection = Callable[[Callable[[Injected], None], Callable[[], None]], Injecting]
-"""Makes one, of what is called at its end, and of what is called when more may be written."""
+"""Makes one, of what is called at its end, and of what is called when more may be written. Raises `Refusal`."""
+
+InjectionOf = Callable[[int], NewInjection]
+"""What makes those of the user with this number."""
 
 
 class Upload:
     """The client's lines behind its request. Raises `WireError` or `Refusal` for bad ones."""
 
-    def __init__(self, injecting: Injecting, sender: bytes) -> None:
-        self._injecting, self._sender = injecting, sender
+    def __init__(self, injecting: Injecting, sender: bytes, most_address_bytes: int = MOST_ADDRESS_BYTES) -> None:
+        self._injecting, self._sender, self._most_address_bytes = injecting, sender, most_address_bytes
         self._recipients: list[bytes] = []
         self._address_bytes = 0
         self._received = bytearray()
@@ -98,11 +98,11 @@ class Upload:
             self.is_waiting = True
 
     def _add(self, recipient: bytes) -> None:
-        self._address_bytes += len(recipient) + _OBJECT_BYTES
+        self._address_bytes += len(recipient) + OBJECT_BYTES
         if not recipient:
             raise Refusal(os.EX_USAGE, "a recipient is empty")
         if self._has_begun:
             raise WireError("recipients come before the message")
-        if self._address_bytes > MOST_ADDRESS_BYTES:
+        if self._address_bytes > self._most_address_bytes:
             raise Refusal(os.EX_DATAERR, "there are too many recipients")
         self._recipients.append(recipient)

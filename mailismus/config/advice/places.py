@@ -18,6 +18,7 @@ from mailismus.config.table import application as app
 from mailismus.config.table import deliver as dlv
 from mailismus.config.table import queue as que
 from mailismus.config.table import report as rep
+from mailismus.config.table import sendmail as sml
 from mailismus.config.table import submit as sub
 from mailismus.config.table.root import MTA
 from mailismus.config.values.settings import MinFree, Settings
@@ -51,6 +52,7 @@ def advise_places(top: Given, settings: Settings, host: HostProbe) -> Iterator[A
     if lmtp is not None and not lmtp.port:
         yield from _advise_lmtp(lmtp.host, line_of(app.LMTP_ADDRESS, top, store, *store.all(app.LMTP)), host)
     yield from _advise_run_directory(socket, host, told)
+    yield from _advise_sendmail(top, settings, host, told)
     yield from _advise_audits(top, settings, host, told)
     yield from _advise_nesting([*private, *stores])
     yield from _advise_room(settings.queue.minfree, private, line_of(que.MINFREE, top, queue), host)
@@ -132,6 +134,24 @@ def _advise_run_directory(place: Place, host: HostProbe, told: set[str]) -> Iter
         yield refuse(line, f"{title} is {path}, which others can write (mode {spot.mode:04o}): run: chmod go-w {path}")
     else:
         yield from _advise_directory(place, host, told)
+
+
+def _advise_sendmail(top: Given, settings: Settings, host: HostProbe, told: set[str]) -> Iterator[Advice]:
+    """The directory of sendmail is the server's, and every user passes through those above it."""
+    if settings.sendmail is None:
+        return
+    path = settings.sendmail.rootpath
+    submit = top.one(MTA).one(sub.SUBMIT)
+    line = line_of(sml.ROOTPATH, top, submit, *submit.all(sml.SENDMAIL))
+    yield from _advise_run_directory(("<rootpath> of <sendmail>", path, line), host, told)
+    for above in _parents(path):
+        spot = host.look(above)
+        if spot.kind is PathKind.DIRECTORY and not spot.mode & stat.S_IXOTH:
+            yield warn(
+                line,
+                f"<rootpath> of <sendmail> is {path}, but other users can't pass through {above} (mode {spot.mode:04o}), so "
+                f"that their programs can't send: run: chmod o+x {above}, or write another path",
+            )
 
 
 def _advise_audits(top: Given, settings: Settings, host: HostProbe, told: set[str]) -> Iterator[Advice]:

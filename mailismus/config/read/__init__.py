@@ -16,6 +16,7 @@ Modules, each with what it is:
     effective       every setting in force, with its origin
     relays          relay rules, checked against each other
     destinations    limits of some domains, checked against each other
+    sendmail        what the server and the command `sendmail` need of `<sendmail>`
     assemble        checked values to `Settings`
     changes         the difference between two configurations
     load            all of the above, for one file

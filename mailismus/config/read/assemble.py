@@ -19,6 +19,7 @@ from mailismus.config.read.effective import Key, Lowered
 from mailismus.config.read.files import Files
 from mailismus.config.read.lists import Names, digest_of, read_names
 from mailismus.config.read.relays import SUBMISSIONS_PORT, assemble_relays
+from mailismus.config.read.sendmail import assemble_sendmail
 from mailismus.config.read.tls import TlsReader
 from mailismus.config.table import application as app
 from mailismus.config.table import deliver as dlv
@@ -110,6 +111,7 @@ class Assembly:
             deliver=self._deliver(deliver, relays, tls, limits[-1]),
             report=self._report(domains.first or application.announcehost),
             admin=self._admin(),
+            sendmail=assemble_sendmail(self.top, domains.first or application.announcehost),
             certificates=tuple(self.certificates),
         )
 

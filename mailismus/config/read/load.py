@@ -22,12 +22,13 @@ from mailismus.config.read.effective import list_effective
 from mailismus.config.read.files import ANSWER_S, Files
 from mailismus.config.read.hostname import host_name
 from mailismus.config.read.providers import refuse_settings_of_others
+from mailismus.config.read.sendmail import assemble_for_program
 from mailismus.config.table import application as app
 from mailismus.config.table.kinds import ReadContext
 from mailismus.config.table.root import MAILSERVER, MTA
 from mailismus.config.table.submit import LISTENER, LISTENERS, SUBMIT
 from mailismus.config.values.effective import Effective
-from mailismus.config.values.settings import Settings
+from mailismus.config.values.settings import ProgramSettings, Settings
 from mailismus.errors import ConfigError, StartError
 
 LOOK_S = 0.25
@@ -124,6 +125,15 @@ def default_settings(root: str) -> Settings:
     return load_tree(Element(MAILSERVER.name, 1, {}), file, "mx.example.net", None).settings
 
 
+def load_for_program(file: str) -> ProgramSettings:
+    """Read and check a file for the command `sendmail`: nothing that it names has to be readable. Raises `ConfigError`."""
+    files = Files(needs_secrets=False)
+    files.begin()
+    top = document.read(file, files)
+    given, listeners = _convert(top, file, host_name(files), ())
+    return assemble_for_program(given, listeners[0], file, files)
+
+
 def load_tree(
     top: Element,
     file: str,
@@ -134,6 +144,16 @@ def load_tree(
 ) -> LoadedConfig:
     """The configuration that a document says, for a host of that name and with that hard open-file limit (None: none).
     `providers`: queue providers beside those of the table."""
+    given, listeners = _convert(top, file, host, providers)
+    assembly = Assembly(given, listeners, file, hard_limit, files or Files())
+    settings = assembly.settings()
+    effective = list_effective(given, assembly.changed, assembly.contents)
+    settings = attrs.evolve(settings, effective=effective)
+    return LoadedConfig(settings, tuple(assembly.notes), effective, given)
+
+
+def _convert(top: Element, file: str, host: str, providers: tuple[str, ...]) -> tuple[Given, list[Given]]:
+    """Return the values of a document, and its listeners, of which there is one at least. Raises `ConfigError`."""
     check_shape(top, file)
     context = attrs.evolve(_find_context(top, file, host), providers=providers)
     given = convert(MAILSERVER, top, context, file)
@@ -141,11 +161,7 @@ def load_tree(
     listeners = given.one(MTA).one(SUBMIT).one(LISTENERS).all(LISTENER)
     if not listeners:
         listeners.append(default_block(LISTENER, context, file))
-    assembly = Assembly(given, listeners, file, hard_limit, files or Files())
-    settings = assembly.settings()
-    effective = list_effective(given, assembly.changed, assembly.contents)
-    settings = attrs.evolve(settings, effective=effective)
-    return LoadedConfig(settings, tuple(assembly.notes), effective, given)
+    return given, listeners
 
 
 def hard_open_files() -> int | None:

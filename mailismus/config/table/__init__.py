@@ -6,6 +6,7 @@ Modules, each with what it is:
     words           `Setting` and `Block`: what a table consists of
     application     `<application>`, `<directory>`, `<message_store>`, `<admin>`
     queue           `<queue>`
+    sendmail        `<sendmail>`
     submit          `<submit>`
     tls             `<tls>`
     auth            `<auth>`

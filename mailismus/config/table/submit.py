@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mailismus.config.table import kinds
+from mailismus.config.table.sendmail import SENDMAIL
 from mailismus.config.table.words import Block, Form, Occurs, Setting
 
 RELAY_CLIENTS = Setting(
@@ -103,4 +104,4 @@ LISTENER = Block(
     original=("@maxservers", "@initservers", "@incrservers", "@backlog", "@configlink", "@enabled"),
 )
 LISTENERS = Block("listeners", "SMTP listeners.", (LISTENER,))
-SUBMIT = Block("submit", "Reception: from SMTP clients into the queue.", (LISTENERS,))
+SUBMIT = Block("submit", "Reception: from SMTP clients and programs into the queue.", (LISTENERS, SENDMAIL))

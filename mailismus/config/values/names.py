@@ -20,6 +20,7 @@ SENDER_FORM = "an address such as joe@a.example, or a domain"
 PATTERN_FORM = "mail.example for that domain alone, or *.mail.example for every domain below it"
 USER_FORM = 'a-z, 0-9, "_", "+", "-" and single dots inside, not beginning with "-", at most 64 characters'
 ADDRESS_FORM = "HOST:PORT, such as relay.example.net:25, 192.0.2.1 or [2001:db8::1]:587"
+ACCOUNT_FORM = "names or numbers of system users, or *"
 MAILBOX_FORM = "an address such as postmaster@example.net"
 PARTS_FORM = "different letters out of #, X, R, I, M, P and Q, such as MPQ, or n_m"
 _PARTS = frozenset("#XRIMPQ")
@@ -39,6 +40,7 @@ TOKENS = ("DIRTOP", "DIRCONF", "DIRVAR", "DIRLOG", "SYSNAME")
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 _USER = re.compile(r"(?=.{1,64}\Z)[a-z0-9_+][a-z0-9_+-]*(?:\.[a-z0-9_+-]+)*")
+_ACCOUNT = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}\$?")
 _TOKEN = re.compile(r"%(?:([A-Za-z_]+)%)?")
 _SOCKET_PATH = re.compile(r"[!-~]+")
 _LISTENER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
@@ -93,6 +95,13 @@ def parse_user(text: str) -> str:
     if not name.isascii() or not _USER.fullmatch(name):
         raise UnitError(f'"{text}" can\'t be a user: write {USER_FORM}')
     return name
+
+
+def parse_account(text: str) -> str:
+    """A user of the system, by name or number, in the case it was written; or `*`, all of them."""
+    if text != "*" and not _ACCOUNT.fullmatch(text):
+        raise UnitError(f'"{text}" can\'t be a user of the system: write {ACCOUNT_FORM}')
+    return text
 
 
 def parse_mailbox(text: str) -> str:

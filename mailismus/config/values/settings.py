@@ -149,6 +149,29 @@ class ListenerSettings:
 
 
 @attrs.frozen
+class SendmailSettings:
+    """`<sendmail>`. `allow`, `deny`: names or numbers of system users, `*`: all. `origin`: the domain of addresses without
+    one."""
+
+    rootpath: str
+    allow: tuple[str, ...]
+    deny: tuple[str, ...]
+    origin: bytes
+
+
+@attrs.frozen
+class ProgramSettings:
+    """What the command `sendmail` needs of a configuration; any user can read that. `file`: where it was read from;
+    `maxmsgsize` and `maxrecips`: those of the first listener."""
+
+    file: str
+    announcehost: bytes
+    sendmail: SendmailSettings
+    maxmsgsize: int
+    maxrecips: int
+
+
+@attrs.frozen
 class RelaySettings:
     """`<relay>`: a rule that routes. `destdomains` and `senders` (addresses, domains) are in lower case; both empty: the
     default relay. `sendernets` None: whatever client the mail came from. `tls` None: as for mail without a relay;
@@ -317,5 +340,6 @@ class Settings:
     deliver: DeliverSettings
     report: ReportSettings
     admin: AdminSettings
+    sendmail: SendmailSettings | None = None
     certificates: tuple[NamedCertificate, ...] = ()
     effective: tuple[Effective, ...] = attrs.field(default=(), eq=False, repr=False)

@@ -12,6 +12,7 @@ import re
 import signal
 import sys
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import attrs
@@ -19,10 +20,13 @@ import attrs
 import mailismus.inject.run
 import mailismus.queue.providers.chunk.beside  # noqa: F401  # what a program needs is imported before it is forked
 from mailismus.__main__ import main as run_command
+from mailismus.config.read.load import load_for_program
 from mailismus.providers import PROVIDERS
+from mailismus.sendmail.command import run_sendmail
 
 USERS = ("joe", "sue")
 DOMAIN = "our.example"
+SENDER = "prog@other.example"
 _NUMBER = re.compile(rb"^X-Number: ([0-9]+)\r?$", re.MULTILINE).search
 _ID = re.compile(rb"with LOCAL id ([0-9A-F]{16});").search
 
@@ -69,9 +73,23 @@ class Program:
         os.kill(self.pid, signal.SIGKILL)
 
 
-def start_program(number: int, config: Path, errors: Path, most_bytes: int, dies_at: float) -> Program:
+def call_inject(config: Path, recipients: Sequence[str]) -> int:
+    """The command `mailismus inject`."""
+    return run_command(["--config", str(config), "inject", "-f", SENDER, *recipients], PROVIDERS)
+
+
+def call_sendmail(config: Path, recipients: Sequence[str]) -> int:
+    """The command `sendmail`, which finds the recipients in the message."""
+    return run_sendmail("sendmail", ["-C", str(config), "-t", "-i", "-f", SENDER], load_for_program, run_command)
+
+
+def start_program(
+    number: int, config: Path, errors: Path, most_bytes: int, dies_at: float, call: Callable[[Path, Sequence[str]], int]
+) -> Program:
     """Begin the injection of a message."""
-    message = b"Subject: %d\nX-Number: %d\n\n" % (number, number) + body_of(number, most_bytes)
+    recipients = [f"{user}@{DOMAIN}" for user in recipients_of(number)]
+    header = f"Subject: {number}\nX-Number: {number}\nTo: {', '.join(recipients)}\n\n"
+    message = header.encode("ascii") + body_of(number, most_bytes)
     path = errors.parent / f"message-{number}"
     path.write_bytes(message)
     read_end, write_end = os.pipe()
@@ -86,8 +104,7 @@ def start_program(number: int, config: Path, errors: Path, most_bytes: int, dies
         os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
         path.unlink()
         sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")  # whatever they were here
-        words = ["--config", str(config), "inject", "-f", "prog@other.example"]
-        status = run_command([*words, *(f"{user}@{DOMAIN}" for user in recipients_of(number))], PROVIDERS)
+        status = call(config, recipients)
     finally:
         os._exit(status)
     raise AssertionError("not reached")

@@ -3,11 +3,13 @@
     python -m tests.durability.harness.injectors --seconds 60                     # an ext4 of 2,000 inodes, then XFS
     python -m tests.durability.harness.injectors --seconds 60 --power-cut         # the power is cut at each kill
     python -m tests.durability.harness.injectors --seconds 60 --no-server         # none runs until the end
+    python -m tests.durability.harness.injectors --seconds 60 --sendmail          # the command `sendmail`, not `inject`
 
 The queue is of provider chunk, with `conf_split` 3. Two fifths of the programs are killed within a moment of their start,
 the server every few seconds. In the end a server delivers into maildirs on another disk until the queue is empty. Must be:
 each message whose program ended with 0 has arrived, whole and at each of its recipients; each other one so, or nowhere; no
-spool id belongs to two messages; no file of a message is left. How often mail was doubled is told: a kill may do that.
+spool id belongs to two messages; no file of a message is left. How often mail was doubled is told: a kill may do that. With
+`--sendmail` and a server that is not killed nothing may be doubled.
 """
 
 from __future__ import annotations
@@ -26,7 +28,16 @@ from tempfile import TemporaryDirectory
 import attrs
 
 from tests.durability.harness.ability import SMALLEST_MB
-from tests.durability.harness.injecting import DOMAIN, USERS, Arrivals, Program, recipients_of, start_program
+from tests.durability.harness.injecting import (
+    DOMAIN,
+    USERS,
+    Arrivals,
+    Program,
+    call_inject,
+    call_sendmail,
+    recipients_of,
+    start_program,
+)
 from tests.support.power import FileSystem, LoopDisk
 from tests.support.processes import Process, TrialError, start, tail, wait_until
 
@@ -44,7 +55,7 @@ CONFIG = """<mailserver><application><announcehost>mx.example.net</announcehost>
 <directory><domains>{domain}</domains><users>{logs}/users</users><postmaster>joe</postmaster></directory>
 <message_store><userpath>{logs}/ms</userpath></message_store>
 <mta><queue provider="chunk"><conf_split>3</conf_split><retry_delays>1s</retry_delays></queue>
-<submit><listeners><listener name="SMTP" interface="127.0.0.1" port="0"/></listeners></submit></mta></mailserver>
+<submit><listeners><listener name="SMTP" interface="127.0.0.1" port="0"/></listeners><sendmail/></submit></mta></mailserver>
 """
 
 
@@ -64,6 +75,8 @@ class Shown:
     same_ids: list[str] = attrs.Factory(list)
     wrong: list[str] = attrs.Factory(list)
     left: list[str] = attrs.Factory(list)
+    must_be_single: bool = False
+    """Nothing may be doubled."""
     bad_ends: list[int] = attrs.Factory(list)
     """Exit codes that say something else than "try again"."""
 
@@ -71,7 +84,7 @@ class Shown:
     def is_good(self) -> bool:
         """Whether every promise was kept, and something was shown."""
         broken = (self.lost, self.torn, self.same_ids, self.wrong, self.left, self.bad_ends)
-        return bool(self.acknowledged) and not any(broken)
+        return bool(self.acknowledged) and not any(broken) and not (self.must_be_single and self.doubled)
 
 
 class Trial:
@@ -88,7 +101,8 @@ class Trial:
         self._programs: list[Program] = []
         self._server: Process | None = None
         self._is_cut = False
-        self.shown = Shown()
+        self._call = call_sendmail if options.sendmail else call_inject
+        self.shown = Shown(must_be_single=options.sendmail and (options.calm or options.no_server))
 
     def run(self) -> Shown:
         """All of it."""
@@ -103,8 +117,12 @@ class Trial:
     # the load
 
     def _load(self) -> None:
+        if self._options.sendmail:
+            self._make_drop_directory()
         deadline = time.monotonic() + self._options.seconds
         kill_at = self._begin_server() if not self._options.no_server else float("inf")
+        if self._options.calm:
+            kill_at = float("inf")
         while time.monotonic() < deadline:
             self._collect()
             while len(self._programs) < AT_A_TIME:
@@ -113,7 +131,7 @@ class Trial:
                     time.monotonic() + self._chance.uniform(0, LIFE_S) if self._chance.random() < KILLED else float("inf")
                 )
                 errors = self._logs / "inject.err"
-                self._programs.append(start_program(self.shown.begun, self._config, errors, MOST_BYTES, dies_at))
+                self._programs.append(start_program(self.shown.begun, self._config, errors, MOST_BYTES, dies_at, self._call))
             if time.monotonic() >= kill_at:
                 kill_at = self._kill_server()
             time.sleep(0.002)
@@ -142,6 +160,14 @@ class Trial:
             elif code not in (-9, os.EX_TEMPFAIL) and not (self._options.power_cut and code == os.EX_IOERR):
                 self.shown.bad_ends.append(code)
         return len(self._programs)
+
+    def _make_drop_directory(self) -> None:
+        """The first start of a server makes it."""
+        self._begin_server()
+        assert self._server is not None
+        server, self._server = self._server, None
+        wait_until(lambda: not server.running() or "ready: " in server.output.read_text(), 60, "the server starts")
+        server.stop()
 
     def _begin_server(self) -> float:
         """Begin it, and return when it is killed."""
@@ -189,12 +215,10 @@ class Trial:
         self.shown.left = self._left()
 
     def _left(self) -> list[str]:
-        return [
-            str(path.relative_to(self._queue))
-            for name in FILES
-            for path in (self._queue / name).rglob("*")
-            if path.is_file()
-        ]
+        files = [path for name in FILES for path in (self._queue / name).rglob("*")]
+        # What a killed program left has a dot before its name: it lies there for a minute.
+        files += (self._queue.parent / "sendmail" / "drop").glob("[!.]*")
+        return [str(path.relative_to(self._queue.parent)) for path in files if path.is_file()]
 
     def _end_all(self) -> None:
         for program in self._programs:
@@ -266,6 +290,8 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--file-system", choices=[kind.value for kind in FileSystem], help="this one alone")
     parser.add_argument("--power-cut", action="store_true", help="cut the power where else the server is killed")
     parser.add_argument("--no-server", action="store_true", help="no server runs until the end")
+    parser.add_argument("--sendmail", action="store_true", help="the programs are sendmail, not mailismus inject")
+    parser.add_argument("--calm", action="store_true", help="the server is not killed")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--directory", default="/var/tmp")
     return parser

@@ -101,7 +101,10 @@ def test_harnesses_and_proofs_know_the_same_providers() -> None:
     assert list(SERVED) == list(SUBJECTS)
 
 
-@pytest.mark.parametrize("more", [(), ("--power-cut",), ("--no-server",)], ids=["kills", "power cuts", "no server"])
+_WAYS = ((), ("--power-cut",), ("--no-server",), ("--sendmail", "--calm"), ("--sendmail", "--no-server"))
+
+
+@pytest.mark.parametrize("more", [*_WAYS, ("--sendmail", "--power-cut")], ids=" ".join)
 def test_programs_beside_the_server_lose_and_tear_nothing(directory: str, more: tuple[str, ...]) -> None:
     _need(lacks_power_cuts(FileSystem.EXT4))
     argv = ["--directory", directory, "--seconds", "3", "--file-system", "ext4", *more]
