@@ -23,6 +23,7 @@ first; a package imports only packages above it in this list (`docs/architecture
     report      non-delivery reports
     admin       commands about the queue, the admin socket, the shell
     inject      a program of this machine puts a message into the queue: the command `inject`
+    surgery     acts on a stopped queue, under its lock
     probe       what other servers show of TLS: the command `mailismus tls`
     start       what `twistd` and `twist` call: options, privileges, signals, log, reload
     providers   the table of queue providers, each imported when it is asked for

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, cast
 
 import attrs
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from zope.interface import implementer
@@ -44,14 +44,17 @@ from mailismus.dns.system import SystemHosts, SystemServers, is_local_address
 from mailismus.errors import StartError
 from mailismus.mail.directory import DirectoryInUse
 from mailismus.net.dispatch import shorten_dispatch
-from mailismus.observe.maillog import MailLog
+from mailismus.observe.maillog import MailLog, MemoryMailLog
 from mailismus.providers import PROVIDERS
+from mailismus.queue.acts.act_file import ActFile
+from mailismus.queue.acts.acts import Acts, KeepSettings
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.provider import IOpenedQueue, IProviders, IsLocal
 from mailismus.report.task import ReportTask
 from mailismus.start.observation import Observation
 from mailismus.start.server import Listening, Reactor
 from mailismus.submit.task import SubmitTask
+from mailismus.surgery.stopped import StoppedActing
 
 SWITCH_INTERVAL_S = 0.0005
 """How long the interpreter lets one thread run while another waits. With its own 5 ms the journal's thread would wait for a
@@ -102,6 +105,8 @@ class Tasks:
     report: ReportTask
     admin: AdminTask
     snapshot: HostSnapshot
+    acts: Acts | None
+    """None: the queue keeps no files of its own for them."""
 
 
 class MailServer:
@@ -123,7 +128,7 @@ class MailServer:
         self._opened, self._directory = opened, directory
         self._manager = manager
         self._submit, self._deliver, self._report = tasks.submit, tasks.deliver, tasks.report
-        self._admin, self._snapshot = tasks.admin, tasks.snapshot
+        self._admin, self._snapshot, self._acts = tasks.admin, tasks.snapshot, tasks.acts
         self._locator_of = locator_of
         self._observation = observation
         self._bound = bound
@@ -142,6 +147,8 @@ class MailServer:
         gc.set_threshold(*GC_THRESHOLDS)
         self._admin.start()
         self._snapshot.start()
+        if self._acts is not None:
+            self._acts.start()
         self._deliver.start()
         self._report.start()
         self._submit.start()
@@ -160,6 +167,8 @@ class MailServer:
             self._manager.reload(settings.queue.retry, settings.queue.maxmemoryqueue)
             self._observation.reload(settings)
             self._admin.show_settings(settings.effective)
+            if self._acts is not None:
+                self._acts.reload(_keep_of(settings))
             self._stop_timeout_s = settings.application.stop_timeout_s
 
         return take_over
@@ -177,6 +186,7 @@ class MailServer:
             self._observation.close()
             self._submit.close()
             return
+        acted = self._acts.stop() if self._acts is not None else succeed(None)
         submitted = self._submit.stop(time.monotonic() + self._stop_timeout_s)
         delivered = self._deliver.stop(time.monotonic() + self._stop_timeout_s)
         reported = self._report.stop(time.monotonic() + self._stop_timeout_s)
@@ -184,6 +194,7 @@ class MailServer:
         await delivered
         await reported
         await self._snapshot.stop()
+        await acted
         await self._opened.queue.close()
         await self._admin.stop()
         await self._observation.stop()
@@ -300,9 +311,45 @@ def _build(
     state = ThreadPool(reactor, "state")
     snapshot = HostSnapshot(deliver.hosts, opened.state_path, PosixDisk(), state, clock, time.monotonic)
     snapshot.load()
-    tasks = Tasks(submit, deliver, report, admin, snapshot)
+    acts = _acts_of(settings, opened, manager, reactor, clock)
+    if acts is not None:
+        admin.take_acts(acts)
+    tasks = Tasks(submit, deliver, report, admin, snapshot, acts)
     stop_timeout_s = settings.application.stop_timeout_s
     return MailServer(opened, manager, tasks, locator_of, observation, bound, stop_timeout_s, directory)
+
+
+def _acts_of(
+    settings: Settings, opened: IOpenedQueue, manager: QueueManager, reactor: Reactor, clock: WallClock
+) -> Acts | None:
+    """Return the acts of a queue, with what its file tells of them. Raises `StartError`."""
+    if opened.state_path is None:
+        return None
+    file = ActFile(PosixDisk(), opened.state_path)
+    acts = Acts(manager.acting, file, ThreadPool(reactor, "acts"), reactor, _keep_of(settings))
+    try:
+        acts.load()
+    except OSError as error:
+        raise StartError(os.EX_IOERR, f"{file.path} can't be read: {error}") from error
+    return acts
+
+
+def open_for_acts(settings: Settings, reactor: Reactor, providers: IProviders) -> StoppedActing:
+    """Open a stopped queue for acts of administrators, under its locks. Raises `StartError`."""
+    cast(Any, reactor).seconds = time.monotonic
+    clock = WallClock(reactor)
+    opened = open_queue(settings.queue, reactor, clock, providers, DirectoryInUse(settings.directory).is_local)
+    try:
+        retry, salt = settings.queue.retry, int.from_bytes(os.urandom(8), "big")
+        manager = QueueManager(opened.queue, retry, clock, time.monotonic, MemoryMailLog(), salt=salt)
+        return StoppedActing(opened, manager, _acts_of(settings, opened, manager, reactor, clock))
+    except BaseException:
+        opened.release()
+        raise
+
+
+def _keep_of(settings: Settings) -> KeepSettings:
+    return KeepSettings(settings.admin.undo_s, settings.admin.undospace_bytes)
 
 
 def build_locator(

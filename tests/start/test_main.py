@@ -75,10 +75,10 @@ def test_a_file_that_is_not_there_is_named_before_the_reason(tmp_path: Path, cap
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["queue", "delete", "x"],
+        ["queue", "redirect", "x"],
         ["mailq"],
-        ["--config", "x", "queue", "release"],
-        ["queue", "--queue", "d", "hold", "x"],
+        ["--config", "x", "queue", "redirect"],
+        ["queue", "--queue", "d", "redirect", "x"],
         ["sendmail"],
     ],
 )

@@ -10,7 +10,11 @@ from mailismus.queue.interface import Area
 FILTERS = ("sender=", "recipient=", "domain=", "area=", "older=", "younger=", "larger=", "reply=")
 """Beginnings of filters that are no ID."""
 
-_QUEUE = ("list", "count", "shape", "show", "why", "flush")
+_QUEUE = (
+    *("list", "count", "shape", "show", "why", "flush"),
+    *("hold", "release", "delete", "bounce", "acts", "undo"),
+)
+_ACT = ("--reason", "--all", "--dry-run", "--limit", "--yes")
 _BY = tuple(by.value for by in By)
 _FIRST = (*_QUEUE, "queue", "help", "exit", "quit")
 _OPTIONS = {
@@ -20,6 +24,12 @@ _OPTIONS = {
     "show": ("--body",),
     "why": ("--json", "--limit"),
     "flush": (),
+    "hold": (*_ACT, "--for"),
+    "release": _ACT,
+    "delete": _ACT,
+    "bounce": _ACT,
+    "acts": ("--json", "--resume"),
+    "undo": (),
 }
 
 
@@ -41,7 +51,7 @@ def candidates(before: Sequence[str], word: str) -> list[str]:
         return [f"{name} " for name in options if name.startswith(word) and name not in before]
     if before[-1] == "--by":
         return [f"{name} " for name in _BY if name.startswith(word)]
-    if command in ("show", "why") or before[-1] == "--limit":
+    if command in ("show", "why", "acts", "undo") or before[-1] in ("--limit", "--reason", "--for"):
         return []
     if word.startswith("area="):
         return [f"area={area.value} " for area in Area if f"area={area.value}".startswith(word)]

@@ -4,6 +4,7 @@ Modules, each with what it is:
 
     wire            requests and answers as lines of JSON. Pure
     injecting       a message of a program as lines of JSON
+    acting          acts on the queue as lines of JSON. Pure
     settings        effective values as lines of JSON. Pure
     socket_file     the socket in the file system: bind, connect
 """

@@ -30,12 +30,14 @@ from mailismus.admin.protocol.wire import (
     encode,
     encode_end,
 )
+from mailismus.admin.server.acting import ACTING, begin_acting
 from mailismus.admin.server.admission import Admission, Asked, Peer
 from mailismus.admin.server.answers import LookableQueue, VerbAnswer, begin_answer, command_of, takes_long
 from mailismus.admin.server.upload import NewInjection, Upload
 from mailismus.config.values.effective import Effective
 from mailismus.errors import Corrupt, StorageError
 from mailismus.mail.injected import Injected
+from mailismus.queue.acts.acts import Acts
 
 REQUEST_TIMEOUT_S = 30.0
 """Time for the whole request to arrive."""
@@ -61,8 +63,9 @@ class AdminSession(Protocol):
         peer: Peer,
         settings: Callable[[], Sequence[Effective]] = tuple,
         inject: NewInjection | None = None,
+        acts: Acts | None = None,
     ) -> None:
-        self._queue = queue
+        self._queue, self._acts = queue, acts
         self._settings, self._inject = settings, inject
         self._upload: Upload | None = None
         self._clock = clock
@@ -127,7 +130,11 @@ class AdminSession(Protocol):
             if request.verb == INJECT:
                 self._begin_upload(request, rest)
                 return
-            self._answer = begin_answer(request, self._queue, self._clock.seconds(), self._settings)
+            now = self._clock.seconds()
+            if request.verb in ACTING:
+                self._answer = begin_acting(request, self._queue, now, self._acts, self._peer.uid)
+            else:
+                self._answer = begin_answer(request, self._queue, now, self._settings)
         except WireError as error:
             self._refuse(os.EX_UNAVAILABLE, str(error))
         except Refusal as refusal:

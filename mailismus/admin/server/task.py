@@ -27,6 +27,7 @@ from mailismus.admin.server.answers import LookableQueue
 from mailismus.admin.server.session import AdminSession
 from mailismus.admin.server.upload import NewInjection
 from mailismus.config.values.effective import Effective
+from mailismus.queue.acts.acts import Acts
 
 MAX_CONNECTIONS = 2 * PLACES
 """Sessions that send their request, are answered, or write their last lines; more wait in the socket's backlog."""
@@ -50,6 +51,8 @@ class _Sessions:
         self._settings: Sequence[Effective] = ()
         self.inject: NewInjection | None = None
         """Makes the injection of a message; None: none is taken."""
+        self.acts: Acts | None = None
+        """The acts on the queue; None: there are none."""
 
     def show(self, settings: Sequence[Effective]) -> None:
         """Tell these, when they are asked for."""
@@ -102,7 +105,7 @@ class _CountedSession(AdminSession):
     def __init__(
         self, sessions: _Sessions, queue: LookableQueue, clock: IReactorTime, admission: Admission, peer: Peer
     ) -> None:
-        super().__init__(queue, clock, admission, peer, sessions.settings, sessions.inject)
+        super().__init__(queue, clock, admission, peer, sessions.settings, sessions.inject, sessions.acts)
         self._sessions = sessions
 
     def connectionLost(self, reason: Failure | None = None) -> None:
@@ -142,6 +145,10 @@ class AdminTask:
     def take_messages(self, inject: NewInjection) -> None:
         """Take messages of programs from now on."""
         self._sessions.inject = inject
+
+    def take_acts(self, acts: Acts) -> None:
+        """Take orders for acts from now on."""
+        self._sessions.acts = acts
 
     def bind(self) -> None:
         """Make the socket. Raises `StartError`."""
