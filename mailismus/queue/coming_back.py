@@ -6,6 +6,7 @@ delivered, or that failed for good, is beyond a hold; the act decides.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
@@ -29,6 +30,7 @@ class ComingBack:
 
     def __init__(self) -> None:
         self._awaited: dict[QueueId, AwaitingAct] = {}
+        self._counts: Counter[AwaitingAct] = Counter()
 
     def __len__(self) -> int:
         return len(self._awaited)
@@ -36,26 +38,36 @@ class ComingBack:
     def expect(self, queue_ids: Collection[QueueId], act: AwaitingAct) -> None:
         """Wait for these entries, which are out."""
         for queue_id in queue_ids:
+            self._take(queue_id)
             self._awaited[queue_id] = act
+            self._counts[act] += 1
 
     def forget(self, act: AwaitingAct) -> None:
         """The act waits for nothing any more."""
         self._awaited = {queue_id: other for queue_id, other in self._awaited.items() if other is not act}
+        self._counts.pop(act, None)
 
     def count(self, act: AwaitingAct) -> int:
         """How many entries the act waits for."""
-        return sum(other is act for other in self._awaited.values())
+        return self._counts[act]
+
+    def _take(self, queue_id: QueueId) -> AwaitingAct | None:
+        """Wait for this entry no more. Return the act that did; None: none did."""
+        act = self._awaited.pop(queue_id, None)
+        if act is not None:
+            self._counts[act] -= 1
+        return act
 
     def delivered(self, message: Message, entries: Sequence[Entry]) -> None:
         """These entries were delivered."""
         for entry in entries:
-            act = self._awaited.pop(QueueId(message.spool_id, entry.number), None)
+            act = self._take(QueueId(message.spool_id, entry.number))
             if act is not None:
                 act.came_back(message, entry, None)
 
     def settled(self, message: Message, entry: Entry, settlement: Settlement) -> Settlement:
         """Return the settlement for an entry whose attempt would lead to this one."""
-        act = self._awaited.pop(settlement.queue_id, None)
+        act = self._take(settlement.queue_id)
         if act is None:
             return settlement
         after = entry if settlement.area is None else successor_of(entry, settlement, settlement.area)
@@ -68,7 +80,7 @@ class ComingBack:
         left: list[Entry] = []
         settlements: list[Settlement] = []
         for entry in entries:
-            act = self._awaited.pop(QueueId(message.spool_id, entry.number), None)
+            act = self._take(QueueId(message.spool_id, entry.number))
             acted = act.settlement_of(message, entry) if act is not None else None
             if act is not None:
                 act.came_back(message, entry, acted)

@@ -7,6 +7,7 @@ recalled: it waits for them (`queue.coming_back`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Protocol
 
@@ -40,8 +41,8 @@ _DONE = {
 }
 
 
-Make = Callable[[Message, Entry, int], Settlement]
-"""Makes the settlement of an entry; so many bytes are kept of this slice before it."""
+Make = Callable[[Message, Entry, float], Settlement]
+"""Makes the settlement of an entry; so many bytes more may be kept."""
 
 
 class RecordRun(Protocol):
@@ -57,11 +58,9 @@ class Keep:
     def __init__(self, kept_s: float, most_bytes: int, used_bytes: Callable[[], int]) -> None:
         self.kept_s, self._most_bytes, self._used_bytes = kept_s, most_bytes, used_bytes
 
-    def for_s(self, reserved_bytes: int) -> float:
-        """Return for how long a message is kept with which so many bytes more are kept; 0: not at all."""
-        if self._most_bytes and self._used_bytes() + reserved_bytes > self._most_bytes:
-            return 0.0
-        return self.kept_s
+    def room_bytes(self) -> float:
+        """Return how many bytes more may be kept."""
+        return max(0, self._most_bytes - self._used_bytes()) if self._most_bytes else math.inf
 
 
 def filter_of(act: Act) -> Filter:
@@ -174,7 +173,7 @@ class ActRun:
             await deferLater(self._clock, min(MOST_REST_S, REST * max(0.0, self._clock.seconds() - began_s)))
 
     async def _slice(self, page: Page, make: Make | None) -> None:
-        act, now = self.act, self._acting.now()
+        act, now, room_bytes = self.act, self._acting.now(), self._keep.room_bytes()
         limit = act.order.limit if make is not None else None
         settlements: list[Settlement] = []
         lines: list[bytes] = []
@@ -185,7 +184,7 @@ class ActRun:
                 if limit is not None and act.entries + len(settlements) >= limit:
                     self._acting.give_back(QueueId(message.spool_id, entry.number), entry.due_at)
                     continue
-                one = restored(message, entry, now) if make is None else make(message, entry, kept_bytes)
+                one = restored(message, entry, now) if make is None else make(message, entry, room_bytes - kept_bytes)
                 settlements.append(one)
                 has_some = True
                 is_kept = is_kept or one.area is Area.DELETED
@@ -207,8 +206,8 @@ class ActRun:
             kept_bytes=self.act.kept_bytes + kept_bytes,
         )
 
-    def _settlement(self, message: Message, entry: Entry, reserved_bytes: int) -> Settlement:
-        kept_s = self._keep.for_s(reserved_bytes + message.stored_bytes)
+    def _settlement(self, message: Message, entry: Entry, room_bytes: float) -> Settlement:
+        kept_s = self._keep.kept_s if message.stored_bytes <= room_bytes else 0.0
         return settlement_of(self.act, message, entry, self._acting.now(), kept_s)
 
     def _line(self, message: Message, entry: Entry, *, is_undone: bool) -> bytes:
@@ -223,7 +222,7 @@ class ActRun:
     def settlement_of(self, message: Message, entry: Entry) -> Settlement | None:
         if entry.area not in CONCERNED[self.act.order.kind]:
             return None
-        return self._settlement(message, entry, 0)
+        return self._settlement(message, entry, self._keep.room_bytes())
 
     def came_back(self, message: Message, entry: Entry, settlement: Settlement | None) -> None:
         self.waiting = self._acting.awaited.count(self)

@@ -15,7 +15,7 @@ from twisted.internet.interfaces import IReactorTime
 from mailismus.journal.commit import GroupCommit
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Filter, Gap, Message, Page
-from mailismus.queue.pages import claim_page, count_entries
+from mailismus.queue.pages import claim_page
 from mailismus.queue.providers.log.control.piece_reading import EnvelopeChoice, PieceReading
 from mailismus.queue.providers.log.index.piece import Piece
 from mailismus.queue.providers.log.index.resting import Resting
@@ -45,6 +45,8 @@ class _Pages:
     wanted: Filter
     newest: int
     found: dict[SpoolId, Message] = attrs.Factory(dict)
+    count: int = 0
+    """Entries found."""
 
     def choose(self, one: FoundEnvelope, _: float) -> EnvelopeChoice:
         """Have an envelope loaded in which an entry matches."""
@@ -54,6 +56,7 @@ class _Pages:
         entries = [entry for entry in one.entries if wanted.area in (None, entry.area) and wanted.matches(message, entry)]
         if not entries:
             return EnvelopeChoice.LEAVE
+        self.count += len(entries)
         before = self.found.get(message.spool_id)
         self.found[message.spool_id] = attrs.evolve(message, entries=[*(before.entries if before else ()), *entries])
         return EnvelopeChoice.LOAD
@@ -67,6 +70,7 @@ class _Pages:
             if wanted.area in (None, entry.area) and wanted.matches(known.message, entry)
         ]
         if entries:
+            self.count += len(entries)
             self.found[known.message.spool_id] = attrs.evolve(known.message, entries=entries)
 
     def page(self, working_set: WorkingSet, cursor: ClaimCursor | None, gaps: tuple[Gap, ...] = ()) -> Page:
@@ -108,7 +112,7 @@ class LogClaims:
         for known in self._working_set.messages_between(SpoolId(cursor.in_memory + 1), cursor.newest_id):
             if wanted.spool_id in (None, known.message.spool_id):
                 pages.meet(known)
-            if count_entries(list(pages.found.values())) >= limit:
+            if pages.count >= limit:
                 following = attrs.evolve(cursor, in_memory=known.message.spool_id)
                 return pages.page(self._working_set, following)
         return pages.page(self._working_set, attrs.evolve(cursor, at=(0, 0))) if pages.found else None
@@ -120,7 +124,7 @@ class LogClaims:
             position = (piece.segment, piece.begin)
             if position < begin or not self._may_match(piece, wanted.area):
                 continue
-            if count_entries(list(pages.found.values())) >= limit:
+            if pages.count >= limit:
                 return pages.page(self._working_set, attrs.evolve(cursor, at=position), UNREAD if gaps else ())
             began_s = self._reactor.seconds()
             gaps = not await self._reading.read(piece, partial(_Pages.choose, pages), self._now()) or gaps
