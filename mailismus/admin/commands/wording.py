@@ -176,9 +176,9 @@ DUMP = """\
 Prints a file of the queue readably, of a stopped or a running server: a
 segment of the journal or of a log (.mqj), a cluster (.mqc), a message file
 (.msg), a file of a queue of chunks, the files positions, provider, lock,
-state/hosts and state/acts, or a file in corrupt/. Bytes that do not check are reported in
-their place. It ends with 65 for a header or a message file that does not
-check, and for any other file."""
+state/hosts and state/acts, or a file in corrupt/. Bytes that do not check are
+reported in their place. It ends with 65 for a header or a message file that
+does not check, and for any other file."""
 
 FSCK = """\
 Checks a stopped queue: journal, clusters, message files, names, owners and
@@ -241,19 +241,19 @@ EXAMPLES: dict[str, Sequence[Example]] = {
         ("flush 000000010000002A-2", "one recipient"),
     ),
     "hold": (
-        ("hold domain=example.org --reason 'their host is sick'", "one domain"),
-        ("hold 'sender=*@example.com' --for 2h --reason look", "for two hours"),
-        ("hold --all --dry-run --reason none", "how many that would be"),
+        ("hold domain=example.org --reason 'sick host'", "one domain"),
+        ("hold larger=10M --for 2h --reason night", "for two hours"),
+        ("hold --all --dry-run --reason none", "how many"),
     ),
     "release": (
-        ("release domain=example.org --reason 'well again'", "one domain"),
-        ("release --all --reason 'maintenance is over'", "everything"),
+        ("release domain=example.org --reason well", "one domain"),
+        ("release --all --reason 'all is well'", "everything"),
     ),
     "delete": (
-        ("delete 000000010000002A --reason spam", "one message"),
-        ("delete sender=joe@example.com older=1h --reason spam", "old mail of one sender"),
+        ("delete 000000010000002A --reason spam", "a message"),
+        ("delete 'sender=joe@*' --reason spam", "of a sender"),
     ),
-    "bounce": (("bounce domain=gone.example --reason 'no such company'", "tell the senders"),),
+    "bounce": (("bounce domain=gone.example --reason closed", "of a domain"),),
     "acts": (("acts", "what was done"), ("acts --json", "for a program")),
     "undo": (("undo A7", "take it back"),),
 }
