@@ -147,10 +147,10 @@ def encode_message(message: Message, waiting: Mapping[QueueId, Waiting] = {}) ->
         for entry in (message.entries if waiting else ())
         if (queue_id := QueueId(message.spool_id, entry.number)) in waiting
     }
-    notes = {number: _text(one.sentence) for number, one in noted.items()}
     for entry in message.entries:
         if entry.words is not None and (note := note_of(entry)) is not None:
-            notes[str(entry.number)] = _text(note)
+            noted[str(entry.number)] = Waiting("", note)
+    notes = {number: _text(one.sentence) for number, one in noted.items()}
     holds = {number: one.hold for number, one in noted.items() if one.hold}
     return encode(
         {
