@@ -24,6 +24,7 @@ first; a package imports only packages above it in this list (`docs/architecture
     admin       commands about the queue, the admin socket, the shell
     inject      a program of this machine puts a message into the queue: the command `inject`
     sendmail    the commands `sendmail` and `mailq`, and the server's side of them
+    surgery     acts on a stopped queue, under its lock
     probe       what other servers show of TLS: the command `mailismus tls`
     top         the live screen: the command `mailismus top`
     start       what `twistd` and `twist` call: options, privileges, signals, log, reload

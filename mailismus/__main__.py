@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
+from mailismus.admin.client.source import StoppedAnswers
 from mailismus.admin.commands.broken_pipe import give_up_output
 from mailismus.admin.commands.completion import FILTER_WORDS
 from mailismus.admin.commands.fsck import FsckTools
@@ -30,6 +31,7 @@ from mailismus.inject.command import register as register_inject
 from mailismus.probe.command import ProbeTools
 from mailismus.probe.command import register as register_probe
 from mailismus.providers import PROVIDERS, Providers
+from mailismus.queue.acts.act_file import dump_acts, is_acts_path
 from mailismus.queue.files.mark import MARK, dump_mark
 from mailismus.queue.files.state_file import DIRECTORY, HOSTS, dump_state, is_state_path
 from mailismus.queue.waiting import Explanations
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 
 _PROGRAMS = frozenset({"sendmail", "mailq"})
 """Commands whose options are not ours: other programs write them."""
-_NOT_BUILT_QUEUE = frozenset({"hold", "release", "delete", "bounce"})
+_NOT_BUILT_QUEUE = frozenset({"redirect"})
 _ANY = ("0.0.0.0", "::")
 """All addresses of this host."""
 _WITH_VALUE = frozenset({"--config", "-c", "--queue", "--spool"})
@@ -109,6 +111,8 @@ class _Context:
             dump_mark(path, out)
         elif is_state_path(path):
             dump_state(path, out)
+        elif is_acts_path(path):
+            dump_acts(path, out)
         else:
             self.providers.of_file(path).dump(path, out)
 
@@ -127,6 +131,13 @@ class _Context:
 
         bound = [(one.name, one.interface or any_address, one.port) for one in settings.listeners for any_address in _ANY]
         return build_locator(settings, cast("Reactor", reactor), WallClock(reactor), bound, DnsCounters())
+
+    def act_on_stopped(self, settings: Settings) -> StoppedAnswers:
+        """Return what answers requests about acts of the stopped queue of these settings."""
+        from mailismus.app import open_for_acts  # here: other commands do not need the server
+        from mailismus.surgery.stopped import StoppedSession
+
+        return StoppedSession(lambda reactor: open_for_acts(settings, cast("Reactor", reactor), self.providers))
 
     def locate(self, error: StartError) -> ConfigError | StartError:
         """Return the error with its place in the configuration, if it has one."""
@@ -151,7 +162,14 @@ def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
         title="commands", metavar="COMMAND", required=True, parser_class=_Parser
     )
     configcommands.register(commands)
-    tools = CommandTools(context.load_settings, context.providers, context.dump, context.explain_stopped, complain)
+    tools = CommandTools(
+        context.load_settings,
+        context.providers,
+        context.dump,
+        context.explain_stopped,
+        context.act_on_stopped,
+        complain,
+    )
     register_admin(commands, tools)
     register_fsck(commands, FsckTools(context.load_settings, context.providers, time.time))
     register_inject(commands, InjectTools(context.load_settings, context.providers))

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, cast
 
 import attrs
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from zope.interface import implementer
@@ -45,8 +45,9 @@ from mailismus.dns.system import SystemHosts, SystemServers, is_local_address
 from mailismus.errors import StartError
 from mailismus.mail.directory import DirectoryInUse
 from mailismus.net.dispatch import shorten_dispatch
-from mailismus.observe.maillog import MailLog
+from mailismus.observe.maillog import MailLog, MemoryMailLog
 from mailismus.providers import PROVIDERS
+from mailismus.queue.acts.acts import Acts
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.provider import IOpenedQueue, IProviders, IsLocal
 from mailismus.report.task import ReportTask
@@ -56,6 +57,8 @@ from mailismus.start.overview import OverviewMaker
 from mailismus.start.server import Listening, Reactor
 from mailismus.start.version import program_version
 from mailismus.submit.task import SubmitTask
+from mailismus.surgery.assembly import acts_of, keep_of
+from mailismus.surgery.stopped import StoppedActing
 
 SWITCH_INTERVAL_S = 0.0005
 """How long the interpreter lets one thread run while another waits. With its own 5 ms the journal's thread would wait for a
@@ -107,6 +110,8 @@ class Tasks:
     admin: AdminTask
     snapshot: HostSnapshot
     programs: ProgramMail | None
+    acts: Acts | None
+    """None: the queue keeps no files of its own for them."""
 
 
 class MailServer:
@@ -128,7 +133,8 @@ class MailServer:
         self._opened, self._directory = opened, directory
         self._manager = manager
         self._submit, self._deliver, self._report = tasks.submit, tasks.deliver, tasks.report
-        self._admin, self._snapshot, self._programs = tasks.admin, tasks.snapshot, tasks.programs
+        self._admin, self._snapshot = tasks.admin, tasks.snapshot
+        self._programs, self._acts = tasks.programs, tasks.acts
         self._locator_of = locator_of
         self._observation = observation
         self._bound = bound
@@ -147,6 +153,8 @@ class MailServer:
         gc.set_threshold(*GC_THRESHOLDS)
         self._admin.start()
         self._snapshot.start()
+        if self._acts is not None:
+            self._acts.start()
         self._deliver.start()
         self._report.start()
         self._submit.start()
@@ -170,6 +178,8 @@ class MailServer:
             self._admin.show_settings(settings.effective)
             if adopt is not None:
                 adopt()
+            if self._acts is not None:
+                self._acts.reload(keep_of(settings))
             self._stop_timeout_s = settings.application.stop_timeout_s
 
         return take_over
@@ -189,6 +199,7 @@ class MailServer:
             return
         if self._programs is not None:
             await self._programs.stop()
+        acted = self._acts.stop() if self._acts is not None else succeed(None)
         submitted = self._submit.stop(time.monotonic() + self._stop_timeout_s)
         delivered = self._deliver.stop(time.monotonic() + self._stop_timeout_s)
         reported = self._report.stop(time.monotonic() + self._stop_timeout_s)
@@ -196,6 +207,7 @@ class MailServer:
         await delivered
         await reported
         await self._snapshot.stop()
+        await acted
         await self._opened.queue.close()
         await self._admin.stop()
         await self._observation.stop()
@@ -321,7 +333,10 @@ def _build(
     state = ThreadPool(reactor, "state")
     snapshot = HostSnapshot(deliver.hosts, opened.state_path, PosixDisk(), state, clock, time.monotonic)
     snapshot.load()
-    tasks = Tasks(submit, deliver, report, admin, snapshot, programs)
+    acts = acts_of(settings, opened, manager, reactor, reactor)
+    if acts is not None:
+        admin.take_acts(acts)
+    tasks = Tasks(submit, deliver, report, admin, snapshot, programs, acts)
     stop_timeout_s = settings.application.stop_timeout_s
     return MailServer(opened, manager, tasks, locator_of, observation, bound, stop_timeout_s, directory)
 
@@ -340,6 +355,20 @@ def _build_programs(settings: Settings, submit: SubmitTask, reactor: Reactor, cl
         clock,
         ThreadPool(reactor, "drop"),
     )
+
+
+def open_for_acts(settings: Settings, reactor: Reactor, providers: IProviders) -> StoppedActing:
+    """Open a stopped queue for acts of administrators, under its locks. Raises `StartError`."""
+    cast(Any, reactor).seconds = time.monotonic
+    clock = WallClock(reactor)
+    opened = open_queue(settings.queue, reactor, clock, providers, DirectoryInUse(settings.directory).is_local)
+    try:
+        retry, salt = settings.queue.retry, int.from_bytes(os.urandom(8), "big")
+        manager = QueueManager(opened.queue, retry, clock, time.monotonic, MemoryMailLog(), salt=salt)
+        return StoppedActing(opened, manager, acts_of(settings, opened, manager, reactor, reactor))
+    except BaseException:
+        opened.release()
+        raise
 
 
 def build_locator(

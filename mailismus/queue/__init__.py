@@ -1,6 +1,6 @@
 """The queue: the interface of providers, and the manager that every task uses.
 
-Rooms, bottom first; modules without a room stand between `outcome` and `convert`:
+Rooms, bottom first; modules without a room stand between `outcome` and `acts`:
 
     interface   the promises of a provider, and their limits
     due         index in memory of entries that are due and out. Pure
@@ -8,6 +8,7 @@ Rooms, bottom first; modules without a room stand between `outcome` and `convert
     fsck        common parts of their checks and repairs
     clock       time of day that may jump, and ages all the same
     outcome     decisions about the outcome of an attempt. Pure
+    acts        acts of administrators: hold, release, delete, bounce
     convert     from one provider to another, on a stopped queue
     providers   the implementations of the interface
 
@@ -21,12 +22,15 @@ The modules:
     pages         pages of a search. Pure
     plan_parts    parts of a plan by which another process counts. Pure
     throttle      pauses of work that leaves most of the processor to other work
+    flushes       components that are told of a flush. Pure
+    coming_back   entries that are out, and that an act waits for. Pure
     listeners     tasks that wait for entries of an area
     out_entries   entries that are out for delivery, and room for more
     not_durable   outcomes that are not durable yet hold back deliveries
     jumps         hastens entries after the clock was set
     rounds        bounces that are reported together. Pure
     bounces       bounces on their way to their reports
+    acting        what acts of administrators may do to the queue
     manager       turns outcomes into settlements
     audited       audit record of an entry. Pure
     filter        the words of FILTER. Pure

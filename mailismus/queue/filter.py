@@ -2,7 +2,7 @@
 
 An ID (a spool id, or a queue id `SPID-N`), or one of `sender= recipient= domain=` (a GLOB: `*` any bytes, `?` one
 character; case is ignored), `area=`, `older= younger=` (age of the message), `larger=` (bytes), `reply=` (a part of the
-last reply, case is ignored). Several are ANDed, two of a kind too.
+last reply, case is ignored). Several are ANDed, two of a kind too. Deleted entries match `area=deleted` alone.
 
 *Rules*: an invalid word is refused with a hint; no word matches by mistake.
 """
@@ -22,7 +22,7 @@ from mailismus.mail.utf8 import to_ascii_domain
 from mailismus.queue.interface import Area, Entry, Filter, Message, Predicate
 
 FORMS = (
-    "ID, sender=GLOB, recipient=GLOB, domain=GLOB, area=incoming|deferred|bounces, older=TIME, younger=TIME, "
+    "ID, sender=GLOB, recipient=GLOB, domain=GLOB, area=incoming|deferred|bounces|hold|deleted, older=TIME, younger=TIME, "
     "larger=SIZE or reply=TEXT"
 )
 
@@ -59,6 +59,8 @@ def parse_filter(words: Sequence[str], now: float) -> Filter:
             tests.append(_TESTS[key](word, value, now))
         else:
             raise FilterError(f"{_quoted(word)} is no filter: write {FORMS}")
+    if area is None and words:
+        tests.append(_is_not_deleted)
     return Filter(spool_id, area, _all_of(tests))
 
 
@@ -101,6 +103,10 @@ def _everything(message: Message, entry: Entry) -> bool:
     return True
 
 
+def _is_not_deleted(message: Message, entry: Entry) -> bool:
+    return entry.area is not Area.DELETED
+
+
 def _nothing(message: Message, entry: Entry) -> bool:
     return False
 
@@ -124,7 +130,9 @@ def _area(word: str, value: str) -> Area:
     try:
         return Area(value)
     except ValueError:
-        raise FilterError(f"{_quoted(word)}: write area=incoming, area=deferred or area=bounces") from None
+        raise FilterError(
+            f"{_quoted(word)}: write area=incoming, area=deferred, area=bounces, area=hold or area=deleted"
+        ) from None
 
 
 def _sender(word: str, value: str, now: float) -> Predicate:

@@ -31,11 +31,14 @@ M_contra = TypeVar("M_contra", contravariant=True)
 
 
 class Area(enum.Enum):
-    """State of an entry: not tried yet, tried and waiting, failed and waiting for its report."""
+    """State of an entry: not tried yet, tried and waiting, failed and waiting for its report; by an act of an administrator:
+    held back until its due time or a release, deleted and kept until its due time. Formats number them in this order."""
 
     INCOMING = "incoming"
     DEFERRED = "deferred"
     BOUNCES = "bounces"
+    HELD = "hold"
+    DELETED = "deleted"
 
     __hash__ = object.__hash__  # of the identity: an enum's own is slow, and areas are keys on every message's path
 
@@ -211,6 +214,8 @@ class Page:
     cursor: object | None
     gaps: tuple[Gap, ...] = ()
     """Files that could not be read since the page before; each is reported once a search."""
+    out: tuple[QueueId, ...] = ()
+    """Of a page of `IQueue.claim`: matching entries that were out already, and are not in `messages`."""
 
 
 @attrs.frozen
@@ -359,6 +364,11 @@ class IQueue(Protocol):
         """At most `limit` matching entries behind the cursor `after` (None: from the start). May be slow, never disturbs
         taking; what changes meanwhile may be missed or seen once, never twice. What can't be read is passed over and told
         as a gap, so that no trouble looks like an empty queue."""
+
+    def claim(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
+        """As `search`, and each entry of the page is handed out as by `take`, whatever its area and its time: it is settled
+        or given back. Those that were out before are told in `Page.out`, each at most once. About `limit` entries a page;
+        a provider that reads many at once may give more. For acts of administrators: it costs what a search costs."""
 
     def visit_all(self, wanted: Filter, now: float) -> Deferred[Flushed]:
         """Matching deferred entries are due now (flush). A crash forgets it."""

@@ -14,7 +14,6 @@ reports (`queue.bounces`), ages of messages (`queue.clock.ages`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
 
 import attrs
 from twisted.internet.defer import Deferred, succeed
@@ -28,10 +27,13 @@ from mailismus.mail.ids import QueueId, SpoolId, spool_name
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.observe.maillog import MailLog
 from mailismus.observe.text import plain
+from mailismus.queue.acting import Acting
 from mailismus.queue.bounces import Bounces
 from mailismus.queue.clock.ages import Ages
 from mailismus.queue.clock.clockwatch import ClockWatch
 from mailismus.queue.clock.dating import Dating
+from mailismus.queue.commits import commit_deferred
+from mailismus.queue.flushes import ToldFlush
 from mailismus.queue.interface import (
     Area,
     CommitListener,
@@ -59,8 +61,6 @@ from mailismus.queue.outcome.disposition import Disposition
 from mailismus.queue.outcome.verdict import Verdicts
 from mailismus.queue.waiting import Explanations, NoExplanations
 
-T = TypeVar("T")
-
 
 class _Round:
     """Outcomes that are settled by one commit."""
@@ -73,26 +73,6 @@ class _Round:
         """When the first of the deferred entries becomes due."""
         self.bounced: list[tuple[SpoolId, int]] = []
         """Messages with several recipients, and how many of their entries failed."""
-
-
-class _Flush:
-    """A flush of some entries: `act_on` is told of each that matches, as long as it lasts."""
-
-    def __init__(self, wanted: Filter, act_on: Sequence[Callable[[Message, Entry], None]]) -> None:
-        self._wanted, self._act_on = wanted, act_on
-
-    def matches(self, message: Message, entry: Entry) -> bool:
-        """As `Filter.matches`."""
-        if not self._wanted.matches(message, entry):
-            return False
-        for act in self._act_on:
-            act(message, entry)
-        return True
-
-    def end(self, result: T) -> T:
-        """Tell nothing of what the provider finds later: it keeps the filter for entries that it has yet to read."""
-        self._act_on = ()
-        return result
 
 
 class QueueManager:
@@ -132,6 +112,9 @@ class QueueManager:
         self._bounces = Bounces(
             provider, clock, monotonic, mail_log, max_bounces_out, out=self._out, now=watch.now, listeners=self._listeners
         )
+        self.acting = Acting(provider, self._bounces, self._listeners, self._dating, mail_log, watch.now)
+        """For acts of administrators. Read only."""
+        self._awaited = self.acting.awaited
         self._has_begun = False
         self._at_flush: list[Callable[[], None]] = []
         self._at_flush_of: list[Callable[[Message, Entry], None]] = []
@@ -212,6 +195,10 @@ class QueueManager:
             self._bounces.come_back(len(entries))
         elif self._out.come_back(spool_id, len(entries)):
             self._bounces.quiet(spool_id)
+        if self._awaited:
+            entries, settlements = self._awaited.given_back(message, entries)
+            if settlements:
+                commit_deferred(self._provider, (), settlements)
         self._provider.give_back([QueueId(spool_id, entry.number) for entry in entries], now + delay_s)
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
@@ -246,6 +233,8 @@ class QueueManager:
             spool_id = message.spool_id
             if outcome.kind is OutcomeKind.DELIVERED:
                 if entries:
+                    if self._awaited:
+                        self._awaited.delivered(message, entries)
                     found.append([Disposition.SENT] * len(entries))
                     if len(entries) == 1:
                         ended.append((spool_id, (entries[0].number,)))
@@ -297,6 +286,8 @@ class QueueManager:
         bounced = 0
         for entry in entries:
             disposition, settlement = self._verdicts.of(message, entry, outcome, taken_at)
+            if self._awaited:
+                settlement = self._awaited.settled(message, entry, settlement)
             dispositions.append(disposition)
             settlements.append(settlement)
             if settlement.area is Area.DEFERRED:
@@ -304,7 +295,7 @@ class QueueManager:
                     round_.due_at = settlement.due_at
             elif settlement.area is Area.BOUNCES:
                 bounced += 1
-            elif settlement.area is None:
+            elif settlement.area is None and not message.sender:
                 self._mail_log.write(
                     b"%b: to=<%b>, report discarded: %b"
                     % (spool_name(spool_id), plain(entry.recipient), disposition.value.encode())
@@ -376,7 +367,7 @@ class QueueManager:
             for act in self._at_flush:
                 act()
             return self._provider.visit_all(Filter(), now)
-        flush = _Flush(wanted, self._at_flush_of)
+        flush = ToldFlush(wanted, self._at_flush_of)
         return self._provider.visit_all(attrs.evolve(wanted, matches=flush.matches), now).addBoth(flush.end)
 
     def on_explain(self, make: Callable[[], Explanations]) -> None:

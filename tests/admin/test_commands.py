@@ -65,6 +65,8 @@ def test_counts(world: World, capsys: pytest.CaptureFixture[str]) -> None:
         "incoming": {"entries": 1, "messages": 1, "bytes": 2000},
         "deferred": {"entries": 2, "messages": 2, "bytes": 4000},
         "bounces": {"entries": 1, "messages": 1, "bytes": 2000},
+        "hold": {"entries": 0, "messages": 0, "bytes": 0},
+        "deleted": {"entries": 0, "messages": 0, "bytes": 0},
         "exact": True,
     }
     assert world.run("queue", "count", "--json", "area=bounces") == 0

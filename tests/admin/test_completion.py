@@ -7,6 +7,7 @@ import pytest
 from mailismus.admin.commands.completion import FILTERS, candidates
 from mailismus.admin.commands.queue import COMMANDS
 from mailismus.queue.filter import FORMS, parse_filter
+from mailismus.queue.interface import Area
 
 VALUES = {"area=": "deferred", "older=": "1h", "younger=": "1h", "larger=": "1K"}
 
@@ -17,13 +18,17 @@ VALUES = {"area=": "deferred", "older=": "1h", "younger=": "1h", "larger=": "1K"
         ("", "l", ["list "]),
         ("", "e", ["exit "]),
         ("", "qu", ["queue ", "quit "]),
-        ("queue", "", ["list ", "count ", "shape ", "show ", "why ", "flush "]),
+        ("queue", "", [f"{command.name} " for command in COMMANDS]),
+        ("hold domain=x", "--f", ["--for "]),
+        ("hold --reason", "x", []),
+        ("undo", "", []),
+        ("acts", "--", ["--json ", "--resume "]),
         ("queue", "e", []),
         ("help", "f", ["flush "]),
         ("list", "s", ["sender="]),
         ("queue list", "a", ["area="]),
-        ("list", "area=", ["area=incoming ", "area=deferred ", "area=bounces "]),
-        ("flush domain=x", "area=d", ["area=deferred "]),
+        ("list", "area=", [f"area={area.value} " for area in Area]),
+        ("flush domain=x", "area=de", ["area=deferred ", "area=deleted "]),
         ("list", "--", ["--json ", "--limit "]),
         ("list --json", "--", ["--limit "]),
         ("list --limit", "", []),

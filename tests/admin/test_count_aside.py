@@ -82,7 +82,12 @@ def counted(incoming: tuple[int, int], deferred: tuple[int, int] = (0, 0)) -> di
     def area(entries: int, messages: int) -> dict[str, int]:
         return {"entries": entries, "messages": messages, "bytes": 1000 * messages}
 
-    return {"incoming": area(*incoming), "deferred": area(*deferred), "bounces": area(0, 0), "exact": True}
+    return {
+        "incoming": area(*incoming),
+        "deferred": area(*deferred),
+        **{name: area(0, 0) for name in ("bounces", "hold", "deleted")},
+        "exact": True,
+    }
 
 
 def test_counts_agree_while_entries_come_rest_and_go(server: Clustered, counter: Counter, count: Count) -> None:

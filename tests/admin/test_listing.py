@@ -130,12 +130,14 @@ def test_any_time_can_be_shown(at: float) -> None:
 
 def test_counts() -> None:
     summary = Summary(
-        {Area.INCOMING: AreaCount(1, 2, 3), Area.DEFERRED: AreaCount(), Area.BOUNCES: AreaCount(4, 5, 6)}, True
+        {**dict.fromkeys(Area, AreaCount()), Area.INCOMING: AreaCount(1, 2, 3), Area.BOUNCES: AreaCount(4, 5, 6)}, True
     )
     assert json.loads(count_json(summary)) == {
         "incoming": {"entries": 1, "messages": 2, "bytes": 3},
         "deferred": {"entries": 0, "messages": 0, "bytes": 0},
         "bounces": {"entries": 4, "messages": 5, "bytes": 6},
+        "hold": {"entries": 0, "messages": 0, "bytes": 0},
+        "deleted": {"entries": 0, "messages": 0, "bytes": 0},
         "exact": True,
     }
     assert [line.split() for line in count_lines(summary)] == [
@@ -143,5 +145,7 @@ def test_counts() -> None:
         ["incoming", "1", "2", "3"],
         ["deferred", "0", "0", "0"],
         ["bounces", "4", "5", "6"],
+        ["hold", "0", "0", "0"],
+        ["deleted", "0", "0", "0"],
     ]
     assert "not exact" in list(count_lines(Summary(summary.areas, False)))[-1]

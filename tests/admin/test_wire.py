@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailismus.admin.model.left_out import left_out
+from mailismus.admin.model.noted import NotedEntry
 from mailismus.admin.model.tally import Tally
 from mailismus.admin.protocol.wire import (
     Request,
@@ -30,6 +31,7 @@ from mailismus.admin.protocol.wire import (
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, AreaCount, Entry, Gap, Message, Summary
+from mailismus.queue.waiting import Waiting
 from tests.admin.samples import bounced, deferred, incoming, message
 
 replies = st.builds(Reply, st.integers(0, 999), st.binary(max_size=8), st.binary(max_size=40))
@@ -65,10 +67,11 @@ def test_a_message_comes_through(one: Message) -> None:
     assert decode_message(decode(line)) == one
 
 
+NOTHING = dict.fromkeys(Area, AreaCount())
+
+
 def test_counts_come_through() -> None:
-    summary = Summary(
-        {Area.INCOMING: AreaCount(1, 2, 3), Area.DEFERRED: AreaCount(), Area.BOUNCES: AreaCount(4, 5, 6)}, False
-    )
+    summary = Summary({**NOTHING, Area.INCOMING: AreaCount(1, 2, 3), Area.BOUNCES: AreaCount(4, 5, 6)}, False)
     assert decode_summary(decode(encode_summary(summary))) == summary
 
 
@@ -136,7 +139,12 @@ def test_a_tally_counts_messages_once_in_each_area() -> None:
     tally.add(message(2, incoming(1)))
     tally.add(attrs.evolve(message(3, deferred(1), deferred(2), size_bytes=5), stuffed_dots=2))
     assert tally.summary() == Summary(
-        {Area.INCOMING: AreaCount(1, 1, 2000), Area.DEFERRED: AreaCount(4, 2, 2007), Area.BOUNCES: AreaCount(1, 1, 2000)},
+        {
+            **NOTHING,
+            Area.INCOMING: AreaCount(1, 1, 2000),
+            Area.DEFERRED: AreaCount(4, 2, 2007),
+            Area.BOUNCES: AreaCount(1, 1, 2000),
+        },
         True,
     )
 
@@ -162,3 +170,14 @@ def test_an_answer_without_gaps_ends_as_it_always_did() -> None:
 def test_gaps_that_are_none_are_refused(gaps: object) -> None:
     with pytest.raises(WireError):
         decode_gaps({"gaps": gaps})
+
+
+def test_an_entry_in_the_hands_of_an_act_says_so_whatever_else_is_known_of_it() -> None:
+    held = attrs.evolve(deferred(1), area=Area.HELD, words=b"act=A7 was=deferred:5")
+    one = message(1, held, deferred(2), count=2)
+    waiting = {queue_id: Waiting("later", b"waits until noon") for queue_id in one.queue_ids()}
+    first, second = decode_message(decode(encode_message(one, waiting))).entries
+    assert isinstance(first, NotedEntry)
+    assert isinstance(second, NotedEntry)
+    assert (first.note, first.hold) == (b"held by act A7", "")
+    assert (second.note, second.hold) == (b"waits until noon", "later")

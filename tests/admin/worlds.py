@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import TextIO, TypeVar, cast
 
@@ -14,7 +14,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.selectreactor import SelectReactor
 
+from mailismus.admin.client.source import StoppedAnswers
 from mailismus.admin.commands.register import CommandTools, register
+from mailismus.admin.protocol.wire import Request
 from mailismus.admin.server.answers import LookableQueue
 from mailismus.admin.server.task import AdminTask
 from mailismus.config.values.settings import QueueSettings, RetrySettings, Settings
@@ -60,6 +62,16 @@ class _WorldsProvider(ClusteredProvider):
 
     def new_counter(self) -> IPlanCounter:
         return self._world.new_counter()
+
+
+class _HeldQueue:
+    """A stopped queue that another process holds."""
+
+    def ask(self, request: Request) -> Generator[dict[str, object], None, None]:
+        raise StartError(75, "another process holds the queue")
+
+    def close(self) -> None:
+        """Nothing was opened."""
 
 
 class World:
@@ -118,9 +130,12 @@ class World:
         self.explained.append(queue_path)
         return StoppedExplanations(self.records, self.now or now)
 
+    def act_on_stopped(self, settings: Settings) -> StoppedAnswers:
+        return _HeldQueue()
+
     def run(self, *words: str) -> int:
         parser = argparse.ArgumentParser()
-        tools = CommandTools(self.load, self, self.dump, self.explain_stopped, self.complaints.append)
+        tools = CommandTools(self.load, self, self.dump, self.explain_stopped, self.act_on_stopped, self.complaints.append)
         register(parser.add_subparsers(), tools)
         arguments = parser.parse_args(words)
         status = arguments.run(arguments)

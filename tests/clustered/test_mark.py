@@ -156,6 +156,13 @@ def test_a_newer_format_is_refused_and_left(disk: MemoryDisk) -> None:
     assert disk.content_of(PATH) == b"clustered 3\n"
 
 
+def test_a_start_of_a_higher_format_raises_the_mark(disk: MemoryDisk) -> None:
+    store(disk, PATH, b"clustered 1\n")
+    ensure_mark(disk, "/q", Mark("clustered", 2))
+    disk.power_cut()
+    assert disk.content_of(PATH) == b"clustered 2\n"
+
+
 def test_an_older_format_may_be_refused_too() -> None:
     with pytest.raises(StartError, match="is of format 1, written by an older Mailismus; this one reads 2: start that one"):
         refuse_other(Mark("log", 1), "log", (2,), "/q")
@@ -181,7 +188,7 @@ def test_a_start_marks_its_queue_before_anything_is_written_there() -> None:
     marked = acts.index(("rename", NEW_PATH))
     assert marked < acts.index(("sync directory", "/q"), marked) < first
     harness.disk.power_cut()
-    assert harness.disk.content_of(PATH) == b"clustered 1\n"
+    assert harness.disk.content_of(PATH) == b"clustered 2\n"
 
 
 def test_a_queue_of_an_older_version_is_marked_by_its_next_start_before_damage_is_set_aside() -> None:
@@ -195,14 +202,14 @@ def test_a_queue_of_an_older_version_is_marked_by_its_next_start_before_damage_i
     harness.clock.calls.clear()
     harness.disk.acts.clear()
     harness.open()
-    assert harness.disk.content_of(PATH) == b"clustered 1\n"
+    assert harness.disk.content_of(PATH) == b"clustered 2\n"
     acts = harness.disk.acts
     kept = [at for at, (act, path) in enumerate(acts) if act == "create" and path.startswith("/q/corrupt/")]
     assert kept
     assert acts.index(("rename", NEW_PATH)) < kept[0]
 
 
-@pytest.mark.parametrize(("data", "status"), [(b"log 1\n", 78), (b"clustered 2\n", 65), (b"clus", 65)])
+@pytest.mark.parametrize(("data", "status"), [(b"log 1\n", 78), (b"clustered 3\n", 65), (b"clus", 65)])
 def test_a_start_refuses_what_is_another_s_or_newer_and_changes_nothing(data: bytes, status: int) -> None:
     harness = ClusteredHarness()
     harness.wait(harness.open().close())
@@ -215,6 +222,21 @@ def test_a_start_refuses_what_is_another_s_or_newer_and_changes_nothing(data: by
     assert refused.value.status == status
     assert {name: harness.disk.content_of(name) for name in harness.disk.names} == before
     assert harness.disk.locks == set()
+
+
+def test_a_queue_from_before_the_areas_of_acts_gets_them_and_may_not_lose_them_then() -> None:
+    harness = ClusteredHarness()
+    harness.wait(harness.open().close())
+    for name in ("hold", "deleted"):
+        harness.disk.directories.discard(f"/q/{name}")
+    harness.clock.calls.clear()
+    with pytest.raises(StartError, match="/q/hold is gone"):
+        harness.open()
+    harness.disk.unlink(PATH)
+    store(harness.disk, PATH, b"clustered 1\n")
+    harness.open()
+    assert {"/q/hold", "/q/deleted"} <= harness.disk.directories
+    assert harness.disk.content_of(PATH) == b"clustered 2\n"
 
 
 @pytest.mark.parametrize("is_old", [True, False])
@@ -239,7 +261,7 @@ def test_a_full_disk_keeps_no_queue_of_an_older_version_from_starting(is_old: bo
     [
         (b"clus", 65, "no directory of a clustered queue is beside it: restore this file from a copy"),
         (b"log 1\n", 78, "holds a queue of provider log"),
-        (b"clustered 2\n", 65, "written by a newer Mailismus"),
+        (b"clustered 3\n", 65, "written by a newer Mailismus"),
     ],
 )
 def test_a_start_makes_no_directory_where_a_mark_refuses_it(data: bytes, status: int, text: str) -> None:

@@ -110,7 +110,8 @@ def test_a_stopped_one_is_read_and_is_sound(name: str) -> None:
     for spool_id, content in expected.contents.items():
         assert b"".join(queue.contents(spool_id)) == content
     settings = queue_settings(largemsgsize=LARGE, hardlinks=name == "linked")
-    assert kinds(CheckReport(checking_of(settings, disk, 1_700_000_000.0))) == []
+    # The next start makes the areas of acts, which a queue of format 1 does not have.
+    assert kinds(CheckReport(checking_of(settings, disk, 1_700_000_000.0))) == ["directory-missing"] * 2
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 
 from mailismus.queue.interface import ICountingPlan, IQueue, Summary
 
@@ -17,6 +18,9 @@ T = TypeVar("T")
 
 class QueueHarness(Protocol):
     """A provider under test, and the world around it."""
+
+    clock: Clock
+    """Of the provider, UTC seconds."""
 
     takes_at_once: bool
     """Whether one `take` gives all that is due and allowed. False: what rests may come with a later one."""

@@ -28,6 +28,8 @@ class LookingContract(Contract):
             Area.INCOMING: AreaCount(1, 1, 1000),
             Area.DEFERRED: AreaCount(1, 1, 100),
             Area.BOUNCES: AreaCount(1, 1, 100),
+            Area.HELD: AreaCount(),
+            Area.DELETED: AreaCount(),
         }
 
     def test_a_search_finds_all_taken_or_not(self, bench: Bench) -> None:
@@ -158,7 +160,7 @@ class LookingContract(Contract):
         bench.queue.give_back(bench.take_ids(), late)
         for _ in range(10):
             bench.harness.advance(0.01)
-        assert [bench.take(area) for area in Area] == [[], [], []]
+        assert [bench.take(area) for area in Area] == [[]] * len(Area)
         bench.queue.hasten(beyond(soon, now), now)
         assert ids(bench.take_until(Area.BOUNCES, 1)) == [QueueId(first, 1)]
         assert ids(bench.take_until(Area.DEFERRED, 1)) == [QueueId(first, 2)]

@@ -7,6 +7,8 @@ A provider's test module makes a subclass of each that applies, with a fixture `
 
 from __future__ import annotations
 
+from tests.contracts.acting import ActingContract, DurableActingContract
+from tests.contracts.claiming import ClaimingContract, DurableClaimingContract
 from tests.contracts.durable import DurableQueueContract as _DurableQueueContract
 from tests.contracts.entering import EnteringContract
 from tests.contracts.failing import FailingQueueContract as _FailingQueueContract
@@ -18,11 +20,15 @@ from tests.contracts.settling import SettlingContract
 from tests.contracts.words import DurableWordsContract, WordsContract
 
 
-class QueueContract(EnteringContract, LeavingContract, SettlingContract, ListeningContract, LookingContract, WordsContract):
+class _MailContract(EnteringContract, LeavingContract, SettlingContract, ListeningContract, LookingContract, WordsContract):
+    """What mail needs."""
+
+
+class QueueContract(_MailContract, ClaimingContract, ActingContract):
     """What every provider guarantees while it runs."""
 
 
-class DurableQueueContract(_DurableQueueContract, DurableWordsContract):
+class DurableQueueContract(_DurableQueueContract, DurableWordsContract, DurableClaimingContract, DurableActingContract):
     """What a provider that claims durability guarantees over a stop, clean or not."""
 
 

@@ -162,7 +162,7 @@ class Mail:
         for number in range(1, recipients + 1):
             if number == 2:
                 continue
-            area = tuple(Area)[number % 3]
+            area = tuple(Area)[number % len(Area)]
             reply = self._random.choice(ODD_REPLIES) if area is not Area.INCOMING else None
             attempts = 0 if reply is None else number
             host = b"-" if reply is None else b"mx.example[192.0.2.9]:25"

@@ -33,7 +33,7 @@ def test_entries_come_by_message_and_number(piece_entries: int, tmp_path: Path, 
     random.Random(5).shuffle(keys)
     entries = SortedEntries(PosixDisk(), str(tmp_path))
     for spool, number in keys:
-        entries.add(StoredPart(message(spool, entry(number, tuple(Area)[number % 3])), b"%d:x" % spool))
+        entries.add(StoredPart(message(spool, entry(number, tuple(Area)[number % len(Area)])), b"%d:x" % spool))
     assert entries.entries == 120
     for _ in range(2):
         found = list(entries.messages())

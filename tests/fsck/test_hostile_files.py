@@ -76,7 +76,7 @@ def test_what_is_no_file_in_place_of_a_new_mark_is_moved_away(
     assert place.run("--repair") == 0
     assert "left by a start that was stopped" in capsys.readouterr().out
     assert not os.path.lexists(place.real("/q/provider.new"))
-    assert place.real("/q/provider").read_bytes() == b"clustered 1\n"
+    assert place.real("/q/provider").read_bytes() == b"clustered 2\n"
     assert any(name.startswith("provider.new-") for name in all_kept(place))
 
 
@@ -95,7 +95,7 @@ def test_a_mark_that_can_not_be_read_is_written_again(
     assert place.run() == 65
     assert "it can't be read (Input/output error)" in capsys.readouterr().out
     assert place.run("--repair") == 0
-    assert place.real("/q/provider").read_bytes() == b"clustered 1\n"
+    assert place.real("/q/provider").read_bytes() == b"clustered 2\n"
 
 
 def test_a_pipe_in_a_wrong_silo_is_not_waited_for(place: Place, capsys: pytest.CaptureFixture[str]) -> None:

@@ -129,6 +129,8 @@ def test_counts_are_the_same_and_so_are_those_of_a_plan(filled: Filled) -> None:
         Area.INCOMING: 14,
         Area.DEFERRED: 15,
         Area.BOUNCES: 4,
+        Area.HELD: 0,
+        Area.DELETED: 0,
     }
 
 

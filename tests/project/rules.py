@@ -39,6 +39,7 @@ LEVELS = {
     "inject": 6,
     "top": 6,
     "sendmail": 6,
+    "surgery": 6,
     "providers": 6,
     "demo": 7,
     "app": 7,
@@ -56,7 +57,7 @@ ROOMS = {
     "admin": ("model", "protocol", "render", "server", "client", "commands", OWN),
     "smtp": (OWN, "auth", "server", "client"),
     "start": (OWN, "commands"),
-    "queue": ("interface", "due", "files", "fsck", "clock", "outcome", OWN, "convert", "providers"),
+    "queue": ("interface", "due", "files", "fsck", "clock", "outcome", OWN, "acts", "convert", "providers"),
     "queue.providers.clustered": (
         *("format", "index", "commit", "read", "reclaim", "checkpoint", "recovery", "control", "conversion"),
         OWN,
@@ -117,7 +118,8 @@ PURE = (
         "deliver.security",
     ),
     *("deliver.why.hold", "deliver.why.sentences", "deliver.why.limits", "deliver.why.survey", "deliver.why.holds"),
-    "queue.waiting",
+    *("queue.waiting", "queue.pages", "queue.flushes", "queue.coming_back"),
+    *("queue.acts.act", "queue.acts.marking", "queue.acts.decide", "queue.acts.record"),
     *(
         "admin.model",
         "admin.protocol.wire",
@@ -388,7 +390,7 @@ _INDEX = "one structure in several classes; " + _HOT
 _PARTS = "records of one parser, filled step by step within its module"
 
 FOREIGN_WRITES: dict[str, tuple[str, str]] = {
-    "admin.commands.queue": ("formatter_class description epilog", "argparse: a parser has no other way"),
+    "admin.commands.command": ("formatter_class description epilog", "argparse: a parser has no other way"),
     "admin.server.session": ("is_being_made progressed_at", "the state of one request, kept with it for admission"),
     "app": ("seconds", "the reactor's clock, before it runs"),
     "config.read.document": ("sourceline", "lxml: the line of an element is set so"),

@@ -19,6 +19,10 @@ from twisted.internet.testing import MemoryReactor
 
 from mailismus.deliver.host_snapshot import write_snapshot
 from mailismus.mail.ids import QueueId
+from mailismus.queue.acts.act import Act as AdministratorsAct
+from mailismus.queue.acts.act import ActKind, Order
+from mailismus.queue.acts.act_file import MOST_BYTES, ActFile
+from mailismus.queue.acts.record import begin_event
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.chunk.format.version import IDS
 from mailismus.queue.providers.chunk.signal import ChunkSignal
@@ -106,8 +110,18 @@ def created() -> set[str]:
             with suppress(DoesNotApply):
                 world, _ = Explorer(hardlinks=hardlinks).run(workload)
                 write_snapshot(world.disk, "/q/state", [])
+                write_acts(world.disk)
                 found.update(made(world.disk.acts))
     return found | made_by_a_log() | made_by_chunks() | made_by_a_conversion()
+
+
+def write_acts(disk: TreeDisk) -> None:
+    """Write the file of acts, until it is so long that it is written anew."""
+    order = Order(ActKind.HOLD, 0, (), "x" * MOST_BYTES)
+    file = ActFile(disk, "/q/state")
+    file.append(begin_event(AdministratorsAct(1, order, 0.0)))
+    file.close()
+    ActFile(disk, "/q/state").load(0.0)
 
 
 def made_by_a_conversion() -> set[str]:

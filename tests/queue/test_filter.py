@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.mail.ids import SpoolId
+from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.mail.reply import Reply
 from mailismus.queue.filter import FilterError, parse_filter
 from mailismus.queue.interface import Area, Entry, Message
@@ -123,7 +123,7 @@ def test_a_part_of_the_last_reply() -> None:
         ("000000010000002a", "16 upper-case"),
         ("000000010000002A-0", "16 upper-case"),
         ("colour=red", "write ID"),
-        ("area=hold", "area=incoming"),
+        ("area=held", "area=incoming"),
         ("older=soon", "1h30m"),
         ("younger=", "1h30m"),
         ("larger=big", "128Ki"),
@@ -149,3 +149,12 @@ def test_whatever_is_typed_is_a_filter_or_refused(words: list[str]) -> None:
 
 def test_many_stars_take_no_time() -> None:
     assert not matches(["recipient=" + "*a" * 60 + "b"], at=entry(b"a" * 250 + b"@c"))
+
+
+def test_deleted_entries_match_where_they_are_asked_for_alone() -> None:
+    one = Message(SpoolId(1), b"a@b.example", b"192.0.2.1", False, 0.0, 10, 1, [])
+    deleted = Entry(1, b"c@d.example", Area.DELETED, 0.0)
+    for words in (["sender=*"], ["recipient=*", "older=1s"], [format_spool_id(SpoolId(1))], ["domain=*"]):
+        assert not parse_filter(words, 100.0).matches(one, deleted)
+        assert parse_filter([*words, "area=deleted"], 100.0).matches(one, deleted)
+    assert parse_filter([], 100.0).matches(one, deleted)

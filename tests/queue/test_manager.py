@@ -219,7 +219,7 @@ def test_a_report_that_fails_is_discarded_and_logged(world: World, outcome: Outc
         b"%016X: to=<c\\x0a@d.example>, report discarded: %b" % (spool_id, word),
         b"%016X: removed" % spool_id,
     ]
-    assert [world.entries(area) for area in Area] == [[], [], []]
+    assert [world.entries(area) for area in Area] == [[]] * len(Area)
 
 
 def test_a_report_expires_by_its_own_time(world: World) -> None:

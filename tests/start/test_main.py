@@ -75,9 +75,9 @@ def test_a_file_that_is_not_there_is_named_before_the_reason(tmp_path: Path, cap
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["queue", "delete", "x"],
-        ["--config", "x", "queue", "release"],
-        ["queue", "--queue", "d", "hold", "x"],
+        ["queue", "redirect", "x"],
+        ["--config", "x", "queue", "redirect"],
+        ["queue", "--queue", "d", "redirect", "x"],
     ],
 )
 def test_what_is_not_built_is_refused_by_name(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,8 +94,21 @@ class QueueSource(Protocol):
         """Make deferred entries that match due now, and return their number. Raises `StartError` (69) without a running
         server."""
 
+    def ask(self, request: Request) -> Generator[dict[str, object], None, None]:
+        """The lines of the server's answer. Raises `StartError` (69) without a running server."""
+
     def close(self) -> None:
         """Close the connection or the files."""
+
+
+class StoppedAnswers(Protocol):
+    """Answers over a stopped queue what a server would answer (`surgery`)."""
+
+    def ask(self, request: Request) -> Generator[dict[str, object], None, None]:
+        """The lines of the answer. Raises `StartError`: 75 where another process holds the queue."""
+
+    def close(self) -> None:
+        """Give up the queue."""
 
 
 @attrs.define(eq=False)
@@ -105,6 +118,8 @@ class OfflineSource:
     queue: IStoppedQueue
     now: float
     explain: Callable[[], Explanations] = NoExplanations
+    answers: StoppedAnswers | None = None
+    """Answers requests that a server answers; None: nothing does."""
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
@@ -156,8 +171,15 @@ class OfflineSource:
     def flush(self, words: Sequence[str]) -> int:
         raise StartError(os.EX_UNAVAILABLE, "this needs the running server")
 
+    def ask(self, request: Request) -> Generator[dict[str, object], None, None]:
+        if self.answers is None:
+            raise StartError(os.EX_UNAVAILABLE, "this needs the running server")
+        return self.answers.ask(request)
+
     def close(self) -> None:
         self.queue.close()
+        if self.answers is not None:
+            self.answers.close()
 
 
 def _noted(message: Message, entry: Entry, waiting: Mapping[QueueId, Waiting]) -> Entry:
@@ -246,6 +268,10 @@ class ServerSource:
     def flush(self, words: Sequence[str]) -> int:
         with _clear_errors():
             return decode_number(self._only_answer(Request("flush", tuple(words))))
+
+    def ask(self, request: Request) -> Generator[dict[str, object], None, None]:
+        with _clear_errors():
+            yield from self._ask(request)
 
     def settings(self) -> tuple[Effective, ...]:
         """Every effective value of the running server."""

@@ -5,6 +5,8 @@ Modules, each with what it is:
     wording         help texts. Pure
     directories     --queue and --spool, and the provider of the queue there
     broken_pipe     an output without a reader
+    command         a command about the queue. Pure
+    acts            `queue hold|release|delete|bounce|acts|undo`
     queue           `queue list|count|shape|show|why|flush`, `why`
     fsck            `fsck`
     convert         `queue convert`

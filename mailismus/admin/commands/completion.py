@@ -13,7 +13,11 @@ FILTERS = ("sender=", "recipient=", "domain=", "area=", "older=", "younger=", "l
 FILTER_WORDS = (*FILTERS, *(f"area={area.value}" for area in Area))
 """The same, and filters that are whole."""
 
-_QUEUE = ("list", "count", "shape", "show", "why", "flush")
+_QUEUE = (
+    *("list", "count", "shape", "show", "why", "flush"),
+    *("hold", "release", "delete", "bounce", "acts", "undo"),
+)
+_ACT = ("--reason", "--all", "--dry-run", "--limit", "--yes")
 _BY = tuple(by.value for by in By)
 _FIRST = (*_QUEUE, "queue", "help", "exit", "quit")
 _OPTIONS = {
@@ -23,6 +27,12 @@ _OPTIONS = {
     "show": ("--body",),
     "why": ("--json", "--limit"),
     "flush": (),
+    "hold": (*_ACT, "--for"),
+    "release": _ACT,
+    "delete": _ACT,
+    "bounce": _ACT,
+    "acts": ("--json", "--resume"),
+    "undo": (),
 }
 
 
@@ -44,7 +54,7 @@ def candidates(before: Sequence[str], word: str) -> list[str]:
         return [f"{name} " for name in options if name.startswith(word) and name not in before]
     if before[-1] == "--by":
         return [f"{name} " for name in _BY if name.startswith(word)]
-    if command in ("show", "why") or before[-1] == "--limit":
+    if command in ("show", "why", "acts", "undo") or before[-1] in ("--limit", "--reason", "--for"):
         return []
     if word.startswith("area="):
         return [f"area={area.value} " for area in Area if f"area={area.value}".startswith(word)]

@@ -10,16 +10,15 @@ command is raised as `StartError` with the exit code.
 from __future__ import annotations
 
 import argparse
-import enum
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from typing import TextIO, cast
 
-import attrs
-
 from mailismus.admin.client.source import QueueSource
 from mailismus.admin.commands import wording
+from mailismus.admin.commands.acts import ACT_COMMANDS
+from mailismus.admin.commands.command import Command, Reach, fill_filter, positive
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.model.noted import Known
 from mailismus.admin.model.shape import By, shape_json, shape_lines
@@ -30,39 +29,13 @@ from mailismus.admin.render.screen import ScreenListing
 from mailismus.admin.render.why import known_json, known_lines, why_json, why_lines
 from mailismus.errors import StartError, StorageError
 from mailismus.mail.ids import SpoolId, parse_queue_id, parse_spool_id, spool_name
-from mailismus.queue.filter import FORMS, FilterError, parse_subject
+from mailismus.queue.filter import FilterError, parse_subject
 from mailismus.smtp.trace import read_received
 
 WHY_LIMIT = 100
 """Entries of an answer to `why`, unless more are asked for."""
 _WIDTH = 80
 """Columns of a terminal of unknown width."""
-
-
-class Reach(enum.Enum):
-    """The kinds of queue that a command works on."""
-
-    SERVER_OR_FILES = "server or files"
-    SERVER = "server"
-
-
-@attrs.frozen
-class Command:
-    """One command. `fill` adds its arguments to a parser; a list of FILTERs is called `filter` there."""
-
-    name: str
-    reach: Reach
-    summary: str
-    description: str
-    fill: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[QueueSource, argparse.Namespace, TextIO], None]
-
-    def describe(self, parser: argparse.ArgumentParser, program: str) -> None:
-        """Give the parser the command's arguments and its help. `program`: the words before the command."""
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.description = self.description
-        parser.epilog = wording.examples_of(self.name, program)
-        self.fill(parser)
 
 
 def obey(command: Command, source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
@@ -77,23 +50,19 @@ def obey(command: Command, source: QueueSource, arguments: argparse.Namespace, o
         raise StartError(os.EX_IOERR, left_out(source.gaps))
 
 
-def _fill_filter(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("filter", nargs="*", metavar="FILTER", help=f"{FORMS}; of several all must match")
-
-
 def _fill_list(parser: argparse.ArgumentParser) -> None:
-    _fill_filter(parser)
+    fill_filter(parser)
     parser.add_argument("--json", action="store_true", help="JSON instead of text")
-    parser.add_argument("--limit", type=_positive, metavar="N", help="at most N entries (default: all)")
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N entries (default: all)")
 
 
 def _fill_count(parser: argparse.ArgumentParser) -> None:
-    _fill_filter(parser)
+    fill_filter(parser)
     parser.add_argument("--json", action="store_true", help="JSON instead of text")
 
 
 def _fill_shape(parser: argparse.ArgumentParser) -> None:
-    _fill_filter(parser)
+    fill_filter(parser)
     names = [by.value for by in By]
     parser.add_argument(
         "--by",
@@ -101,7 +70,7 @@ def _fill_shape(parser: argparse.ArgumentParser) -> None:
         default=By.DOMAIN.value,
         help="what a row is: the recipient's domain (default), the host that replied last, or the sender's domain",
     )
-    parser.add_argument("--limit", type=_positive, metavar="N", help="at most N rows; the others in one (default: all)")
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows; the others in one (default: all)")
     parser.add_argument("--json", action="store_true", help="JSON instead of text, an object for each row")
 
 
@@ -114,7 +83,7 @@ def _fill_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", type=_subject, metavar="ID|ADDRESS|DOMAIN", help="whose entries: those of recipients")
     parser.add_argument("--json", action="store_true", help="JSON instead of text, an object for each entry")
     parser.add_argument(
-        "--limit", type=_positive, default=WHY_LIMIT, metavar="N", help=f"at most N entries (default: {WHY_LIMIT})"
+        "--limit", type=positive, default=WHY_LIMIT, metavar="N", help=f"at most N entries (default: {WHY_LIMIT})"
     )
 
 
@@ -124,12 +93,6 @@ def _subject(text: str) -> str:
     except FilterError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return text
-
-
-def _positive(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or len(text) > 15 or int(text) < 1:
-        raise argparse.ArgumentTypeError("write a whole number from 1")
-    return int(text)
 
 
 def _id(text: str) -> str:
@@ -278,7 +241,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("shape", Reach.SERVER_OR_FILES, "show for whom the queue waits, by age", wording.SHAPE, _fill_shape, _shape),
     Command("show", Reach.SERVER_OR_FILES, "show one message", wording.SHOW, _fill_show, _show),
     Command("why", Reach.SERVER_OR_FILES, "say why mail is still here", wording.WHY, _fill_why, _why),
-    Command("flush", Reach.SERVER, "try deferred entries now", wording.FLUSH, _fill_filter, _flush),
+    Command("flush", Reach.SERVER, "try deferred entries now", wording.FLUSH, fill_filter, _flush),
+    *ACT_COMMANDS,
 )
 """In the order of the help."""
 WHY = next(command for command in COMMANDS if command.name == "why")

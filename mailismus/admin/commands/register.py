@@ -18,8 +18,9 @@ from typing import TextIO
 
 import attrs
 
-from mailismus.admin.client.source import NewCounter, OfflineSource, QueueSource, need_server, open_server
+from mailismus.admin.client.source import NewCounter, OfflineSource, QueueSource, StoppedAnswers, need_server, open_server
 from mailismus.admin.commands import convert, wording
+from mailismus.admin.commands.command import Command, Reach
 from mailismus.admin.commands.directories import (
     FoundQueue,
     add_options,
@@ -29,7 +30,7 @@ from mailismus.admin.commands.directories import (
     find_named,
     refuse_options,
 )
-from mailismus.admin.commands.queue import COMMANDS, WHY, Command, Reach, obey
+from mailismus.admin.commands.queue import COMMANDS, WHY, obey
 from mailismus.admin.commands.shell import Shell, run_shell
 from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError
@@ -53,6 +54,9 @@ class CommandTools:
 
     explain_stopped: Callable[[str, float], Explanations]
     """Explains entries of a stopped queue, by its directory and UTC seconds. Raises nothing."""
+
+    act_on_stopped: Callable[[Settings], StoppedAnswers]
+    """Answers requests about acts over the stopped queue of these settings."""
 
     complain: Callable[[str], None]
     """Writes one line about an error to stderr; the program goes on."""
@@ -120,6 +124,9 @@ def _run(command: Command, arguments: argparse.Namespace, tools: CommandTools) -
     if command.reach is Reach.SERVER:
         refuse_options(arguments, f"queue {command.name}")
         source: QueueSource = need_server(tools.load(arguments).admin.socket_path, new_counter)
+    elif command.reach is Reach.SERVER_OR_LOCK:
+        refuse_options(arguments, f"queue {command.name}")
+        source = _open_to_act(arguments, tools, now)
     else:
         source = _open(arguments, tools, now)
     obey(command, source, arguments, out)
@@ -159,6 +166,16 @@ def _open(arguments: argparse.Namespace, tools: CommandTools, now: float) -> Que
     if running is not None:
         return running
     return _open_offline(find_configured(settings.queue, tools.providers), tools, now)
+
+
+def _open_to_act(arguments: argparse.Namespace, tools: CommandTools, now: float) -> QueueSource:
+    """The running server, or the stopped queue under its lock. Raises `StartError` or `ConfigError`."""
+    settings = tools.load(arguments)
+    running = open_server(settings.admin.socket_path, _counters_of(tools.providers))
+    if running is not None:
+        return running
+    stopped = _open_offline(find_configured(settings.queue, tools.providers), tools, now)
+    return attrs.evolve(stopped, answers=tools.act_on_stopped(settings))
 
 
 def _open_offline(found: FoundQueue, tools: CommandTools, now: float) -> OfflineSource:

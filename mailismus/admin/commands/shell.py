@@ -15,9 +15,10 @@ from typing import NoReturn, TextIO
 
 from mailismus.admin.client.source import QueueSource
 from mailismus.admin.commands import wording
+from mailismus.admin.commands.command import Command
 from mailismus.admin.commands.completion import candidates
 from mailismus.admin.commands.history import ShellHistory, history_path
-from mailismus.admin.commands.queue import COMMANDS, Command, obey
+from mailismus.admin.commands.queue import COMMANDS, obey
 from mailismus.errors import StartError
 from mailismus.queue.filter import FilterError, parse_filter
 

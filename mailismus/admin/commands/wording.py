@@ -18,8 +18,10 @@ A FILTER chooses entries; of several all must match:
   sender=GLOB        the envelope's sender; 'sender=<>' is that of reports
   recipient=GLOB     a recipient's address
   domain=GLOB        the domain of a recipient
-  area=AREA          incoming (not tried yet), deferred (tried, waits)
-                     or bounces (failed for good, awaits its report)
+  area=AREA          incoming (not tried yet), deferred (tried, waits),
+                     bounces (failed for good, awaits its report),
+                     hold (by `queue hold`), deleted (kept for `queue undo`;
+                     no other FILTER matches these)
   older=TIME         messages that arrived before: older=4h, older=1d12h
   younger=TIME       messages that arrived since
   larger=SIZE        messages of more bytes: larger=1M, larger=64Ki
@@ -111,6 +113,63 @@ many. Their hosts are tried even if they are known to be dead: with FILTERs
 those of the entries that match, without one all hosts. The attempt counts
 like any other. It needs the running server (69 without one)."""
 
+_ACT = """
+
+Without a FILTER it needs --all. It first says how many entries match, by
+domain, and asks at a terminal where these are more than 100 (--yes: it does
+not ask); --dry-run ends there. What came later than the act is not concerned.
+Entries that are out for delivery are not recalled: when one comes back
+without success, it is acted on then; the last line says how many those are.
+
+An act over a large queue goes in slices, beside deliveries. Ctrl-C interrupts
+it behind a slice: `queue acts --resume ACT` goes on. A crash of the server
+leaves each slice whole or not begun, and the next start goes on. Each act has
+a name (A7): see `mailismus queue acts`. Without a running server the stopped
+queue is opened under its lock (75 where another process has it)."""
+
+HOLD = (
+    """\
+Holds entries back: they are not tried, not flushed and do not expire, until
+`queue release` or `queue undo`, or with --for until that time is over. The
+age of their message goes on: one that is older than retry_maxtime when it is
+released has one more attempt."""
+    + _ACT
+)
+
+RELEASE = (
+    """\
+Releases entries that are on hold, whoever held them: each waits where it
+stood before, for its next attempt."""
+    + _ACT
+)
+
+DELETE = (
+    """\
+Deletes entries without a word to their senders. They are kept in the area
+deleted for <undo>, as far as <undospace> allows, and `queue undo ACT` brings
+them back until then."""
+    + _ACT
+)
+
+BOUNCE = (
+    """\
+Returns entries to their senders, as if a host had refused them for good: the
+report has the reason. `queue undo ACT` brings back those whose report is not
+written yet. A message without a sender is deleted in place of that."""
+    + _ACT
+)
+
+ACTS = """\
+Lists the acts on the queue, the newest last: name, when it began, state, user
+id, what it did to how many entries, FILTER and reason. With --json each line
+is an object; times are UTC seconds. With --resume an interrupted act goes on.
+The file state/acts below the queue is the record of all."""
+
+UNDO = """\
+Undoes an act: entries that it held or deleted, or made bounces of whose
+report is not written yet, go back to where they stood. What was delivered,
+reported or removed since stays so; the counts say how much came back."""
+
 SHELL = """\
 Reads commands about the running server's queue and obeys them: those of
 `mailismus queue`, and help. It needs the running server (69 without one).
@@ -124,10 +183,10 @@ command that failed."""
 DUMP = """\
 Prints a file of the queue readably, of a stopped or a running server: a
 segment of the journal or of a log (.mqj), a cluster (.mqc), a message file
-(.msg), a file of a queue of chunks, the files positions, provider, lock and
-state/hosts, or a file in corrupt/. Bytes that do not check are reported in
-their place. It ends with 65 for a header or a message file that does not
-check, and for any other file."""
+(.msg), a file of a queue of chunks, the files positions, provider, lock,
+state/hosts and state/acts, or a file in corrupt/. Bytes that do not check are
+reported in their place. It ends with 65 for a header or a message file that
+does not check, and for any other file."""
 
 FSCK = """\
 Checks a stopped queue: journal, clusters, message files, names, owners and
@@ -189,6 +248,22 @@ EXAMPLES: dict[str, Sequence[Example]] = {
         ("flush domain=example.org", "what waits for one domain"),
         ("flush 000000010000002A-2", "one recipient"),
     ),
+    "hold": (
+        ("hold domain=example.org --reason 'sick host'", "one domain"),
+        ("hold larger=10M --for 2h --reason night", "for two hours"),
+        ("hold --all --dry-run --reason none", "how many"),
+    ),
+    "release": (
+        ("release domain=example.org --reason well", "one domain"),
+        ("release --all --reason 'all is well'", "everything"),
+    ),
+    "delete": (
+        ("delete 000000010000002A --reason spam", "a message"),
+        ("delete 'sender=joe@*' --reason spam", "of a sender"),
+    ),
+    "bounce": (("bounce domain=gone.example --reason closed", "of a domain"),),
+    "acts": (("acts", "what was done"), ("acts --json", "for a program")),
+    "undo": (("undo A7", "take it back"),),
 }
 
 SHELL_EXAMPLES = "examples:\n  mailismus shell\n  echo 'count area=deferred' | mailismus shell"

@@ -17,6 +17,7 @@ Between two lines may stand `{"working": true}`: the next one takes long, for th
 | `overview` (of the server; a domain in the filter: and what is known of it) | one line (`protocol.overview`) |
 | `settings` | the effective values of the running server, a line each (`protocol.settings`) |
 | `shape` (the request says `"by": "domain"`, `"host"` or `"sender"`) | one line of counts for all others, then one a row |
+| `preview`, `act`, `acts`, `undo`, `resume` | of acts on the queue: see `protocol.acting` |
 
 *Rules*: bytes travel as text of the same code points (Latin-1), content in base64, so that any byte comes through. Both
 ends speak the same protocol number or refuse.
@@ -34,6 +35,7 @@ from mailismus.admin.model.left_out import left_out
 from mailismus.admin.model.noted import Known, NotedEntry
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
+from mailismus.queue.acts.marking import note_of
 from mailismus.queue.interface import Area, AreaCount, Entry, Gap, Message, Summary
 from mailismus.queue.waiting import Waiting
 
@@ -57,6 +59,8 @@ class Request:
     limit: int | None = None
     by: str = ""
     """For `shape` alone: the meaning of the rows."""
+    order: Mapping[str, object] = attrs.field(factory=dict)
+    """For acts alone: what is ordered (`protocol.acting`)."""
 
 
 @attrs.frozen
@@ -87,8 +91,12 @@ def decode(line: bytes) -> dict[str, object]:
 
 
 def encode_request(request: Request) -> bytes:
-    value = {"protocol": PROTOCOL, "verb": request.verb, "filter": request.words, "limit": request.limit}
-    return encode({**value, "by": request.by} if request.by else value)
+    value: dict[str, object] = {"protocol": PROTOCOL, "verb": request.verb, "filter": request.words, "limit": request.limit}
+    if request.by:
+        value["by"] = request.by
+    if request.order:
+        value["order"] = request.order
+    return encode(value)
 
 
 def decode_request(line: bytes) -> Request:
@@ -104,7 +112,10 @@ def decode_request(line: bytes) -> Request:
     texts = [word for word in words if isinstance(word, str)]
     if len(texts) != len(words):
         raise WireError("a filter is a text")
-    return Request(verb, tuple(texts), limit, by)
+    order = value.get("order", {})
+    if not isinstance(order, dict):
+        raise WireError("an order is an object")
+    return Request(verb, tuple(texts), limit, by, order)
 
 
 def encode_end(gaps: Sequence[Gap], status: int) -> bytes:
@@ -137,6 +148,9 @@ def encode_message(message: Message, waiting: Mapping[QueueId, Waiting] = {}) ->
         for entry in (message.entries if waiting else ())
         if (queue_id := QueueId(message.spool_id, entry.number)) in waiting
     }
+    for entry in message.entries:
+        if entry.words is not None and (note := note_of(entry)) is not None:
+            noted[str(entry.number)] = Waiting("", note)
     notes = {number: _text(one.sentence) for number, one in noted.items()}
     holds = {number: one.hold for number, one in noted.items() if one.hold}
     return encode(

@@ -15,6 +15,7 @@ from datetime import UTC, datetime, tzinfo
 from mailismus.admin.model.noted import NotedEntry
 from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.observe.text import shown
+from mailismus.queue.acts.marking import FOR_EVER, note_of
 from mailismus.queue.files.recipient_line import stored_seconds
 from mailismus.queue.interface import Area, Entry, Message, Summary
 
@@ -38,6 +39,9 @@ def reason_of(entry: Entry) -> bytes:
     not be reached."""
     if isinstance(entry, NotedEntry):
         return entry.note
+    note = note_of(entry)
+    if note is not None:
+        return note
     reply = entry.reply
     if reply is None:
         return b"not tried yet, waits for its time" if entry.area is Area.DEFERRED else b"not tried yet"
@@ -61,7 +65,7 @@ def json_lines(message: Message) -> Iterator[str]:
                         "address": _json_text(entry.recipient),
                         "number": entry.number,
                         "attempts": entry.attempts,
-                        "next_attempt": stored_seconds(entry.due_at),
+                        "next_attempt": stored_seconds(entry.due_at) if entry.due_at < FOR_EVER else None,
                         reason_name: _json_text(reason_of(entry)),
                     }
                     for entry in entries
@@ -160,7 +164,7 @@ class TextListing:
 
     def _attempts(self, entry: Entry) -> str:
         made = f"{entry.attempts} attempt{'s' if entry.attempts != 1 else ''}"
-        return f"{made}, {'report' if entry.area is Area.BOUNCES else 'next'} {self._moment(entry.due_at)}"
+        return f"{made}, {due_word(entry.area)} {self._moment(entry.due_at)}"
 
     def _moment(self, at: float) -> str:
         """Return the time as text. Entries of one message mostly have the same time: the last text is kept, since it is half
@@ -170,9 +174,16 @@ class TextListing:
         return self._shown_moment
 
 
+def due_word(area: Area) -> str:
+    """Return the meaning of an entry's due time, in a word before it."""
+    return {Area.BOUNCES: "report", Area.HELD: "until", Area.DELETED: "until"}.get(area, "next")
+
+
 def moment(at: float, zone: tzinfo | None, form: str) -> str:
     """Return UTC seconds as text in that zone (None: the local one) and the form of `strftime`; `-` for a time that no
-    calendar has."""
+    calendar has, "released" for the end of a hold that has none."""
+    if at >= FOR_EVER:
+        return "released"
     try:
         return datetime.fromtimestamp(int(at), UTC).astimezone(zone).strftime(form)
     except (OverflowError, ValueError, OSError):

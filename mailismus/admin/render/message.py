@@ -41,11 +41,14 @@ def entry_lines(message: Message, entry: Entry, zone: tzinfo | None = None) -> I
     yield _line("queue id", f"{format_spool_id(message.spool_id)}-{entry.number}")
     yield _line("area", entry.area.value)
     yield _line("attempts", str(entry.attempts))
-    yield _line("report due" if entry.area is Area.BOUNCES else "next attempt", moment(entry.due_at, zone, _FORM))
+    yield _line(_DUE.get(entry.area, "next attempt"), moment(entry.due_at, zone, _FORM))
     yield _line("last reply", shown(bytes(entry.reply)) if entry.reply is not None else "none: not tried yet")
     yield _line("host", shown(entry.host))
     if isinstance(entry, NotedEntry):
         yield _line("now", shown(entry.note))
+
+
+_DUE = {Area.BOUNCES: "report due", Area.HELD: "held until", Area.DELETED: "kept until"}
 
 
 def _describe(came_in: CameIn) -> bytes:

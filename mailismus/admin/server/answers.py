@@ -78,7 +78,7 @@ class VerbAnswer(Protocol):
         """Make no more parts; a part that is being made is dropped. Harmless when repeated."""
 
 
-class _Search:
+class Search:
     """A search page by page. It adds what can't be read to `gaps`."""
 
     def __init__(self, queue: LookableQueue, wanted: Filter, gaps: Gaps) -> None:
@@ -102,7 +102,7 @@ class ListAnswer:
 
     def __init__(self, queue: LookableQueue, wanted: Filter, limit: int | None) -> None:
         self.gaps = Gaps()
-        self._search = _Search(queue, wanted, self.gaps)
+        self._search = Search(queue, wanted, self.gaps)
         self._left = limit
         self._explanations = queue.explanations()
 
@@ -125,7 +125,7 @@ class WhyAnswer:
 
     def __init__(self, queue: LookableQueue, subject: Subject, limit: int | None) -> None:
         self.gaps = Gaps()
-        self._search = _Search(queue, subject.wanted, self.gaps)
+        self._search = Search(queue, subject.wanted, self.gaps)
         self._domain = subject.domain
         self._left = limit
         self._explanations = queue.explanations()
@@ -155,7 +155,7 @@ class CountAnswer:
     def __init__(self, queue: LookableQueue, wanted: Filter | None) -> None:
         self.gaps = Gaps()
         self._queue = queue
-        self._search = None if wanted is None else _Search(queue, wanted, self.gaps)
+        self._search = None if wanted is None else Search(queue, wanted, self.gaps)
         self._tally = Tally()
         self._is_over = False
 
@@ -201,7 +201,7 @@ class ShapeAnswer:
 
     def __init__(self, queue: LookableQueue, wanted: Filter, by: By, now: float) -> None:
         self.gaps = Gaps()
-        self._search = _Search(queue, wanted, self.gaps)
+        self._search = Search(queue, wanted, self.gaps)
         self._count = ShapeCount(by, now)
         self._rows: list[Row] | None = None
 
@@ -256,7 +256,7 @@ class ContentAnswer:
                 return
             self._content = await read
         except Unavailable:
-            search = _Search(self._queue, Filter(self._spool_id), self.gaps)
+            search = Search(self._queue, Filter(self._spool_id), self.gaps)
             while not search.is_over and not self._is_closed:
                 if await search.next(1) or self.gaps:
                     raise
@@ -381,6 +381,8 @@ def command_of(request: Request) -> str:
     if request.verb in (WHY, OVERVIEW):
         return " ".join((WHY if request.verb == WHY else "top", *request.words))
     verb = _VERBS.get(request.verb)
+    if "kind" in request.order:
+        return " ".join((f"queue {request.order['kind']}", *request.words))
     return " ".join((verb.command if verb is not None else request.verb, *request.words))
 
 

@@ -37,6 +37,7 @@ from mailismus.admin.protocol.wire import (
     encode,
     encode_end,
 )
+from mailismus.admin.server.acting import ACTING, begin_acting
 from mailismus.admin.server.admission import Admission, Asked, Peer
 from mailismus.admin.server.answers import LookableQueue, VerbAnswer, begin_answer, command_of, takes_long
 from mailismus.admin.server.overview import NewOverview, begin_overview
@@ -44,6 +45,7 @@ from mailismus.admin.server.upload import NewInjection, Upload
 from mailismus.config.values.effective import Effective
 from mailismus.errors import Corrupt, StorageError
 from mailismus.mail.injected import Injected
+from mailismus.queue.acts.acts import Acts
 
 REQUEST_TIMEOUT_S = 30.0
 """Time for the whole request to arrive."""
@@ -70,8 +72,9 @@ class AdminSession(Protocol):
         settings: Callable[[], Sequence[Effective]] = tuple,
         inject: NewInjection | None = None,
         overview: NewOverview | None = None,
+        acts: Acts | None = None,
     ) -> None:
-        self._queue = queue
+        self._queue, self._acts = queue, acts
         self._settings, self._inject, self._overview = settings, inject, overview
         self._upload: Upload | None = None
         self._clock = clock
@@ -138,10 +141,13 @@ class AdminSession(Protocol):
                 return
             if self._queue is None:
                 raise Refusal(os.EX_NOPERM, "messages are taken at this socket, and nothing is told")
-            if request.verb == OVERVIEW and self._overview is not None:
+            now = self._clock.seconds()
+            if request.verb in ACTING:
+                self._answer = begin_acting(request, self._queue, now, self._acts, self._peer.uid)
+            elif request.verb == OVERVIEW and self._overview is not None:
                 self._answer = begin_overview(request, self._overview)
             else:
-                self._answer = begin_answer(request, self._queue, self._clock.seconds(), self._settings)
+                self._answer = begin_answer(request, self._queue, now, self._settings)
         except WireError as error:
             self._refuse(os.EX_UNAVAILABLE, str(error))
         except Refusal as refusal:

@@ -29,6 +29,7 @@ from mailismus.admin.server.overview import NewOverview
 from mailismus.admin.server.session import AdminSession
 from mailismus.admin.server.upload import InjectionOf
 from mailismus.config.values.effective import Effective
+from mailismus.queue.acts.acts import Acts
 
 MAX_CONNECTIONS = 2 * PLACES
 """Sessions that send their request, are answered, or write their last lines; more wait in the socket's backlog."""
@@ -56,6 +57,8 @@ class _Sessions:
         """Makes an overview of the server; None: it has none."""
         self.injection_of: InjectionOf | None = None
         """Makes the injections of a user's messages; None: none are taken."""
+        self.acts: Acts | None = None
+        """The acts on the queue; None: there are none."""
 
     def show(self, settings: Sequence[Effective]) -> None:
         """Tell these, when they are asked for."""
@@ -109,7 +112,7 @@ class _CountedSession(AdminSession):
         self, sessions: _Sessions, queue: LookableQueue | None, clock: IReactorTime, admission: Admission, peer: Peer
     ) -> None:
         inject = None if sessions.injection_of is None else sessions.injection_of(peer.uid)
-        super().__init__(queue, clock, admission, peer, sessions.settings, inject, sessions.overview)
+        super().__init__(queue, clock, admission, peer, sessions.settings, inject, sessions.overview, sessions.acts)
         self._sessions = sessions
 
     def connectionLost(self, reason: Failure | None = None) -> None:
@@ -154,6 +157,10 @@ class AdminTask:
     def show_overviews(self, overview: NewOverview) -> None:
         """Tell these from now on, when an overview is asked for."""
         self._sessions.overview = overview
+
+    def take_acts(self, acts: Acts) -> None:
+        """Take orders for acts from now on."""
+        self._sessions.acts = acts
 
     def bind(self) -> None:
         """Make the socket. Raises `StartError`."""

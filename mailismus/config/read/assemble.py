@@ -357,7 +357,7 @@ class Assembly:
             check_socket_path(block.get(app.SOCKET))
         except UnitError as error:
             self._refuse(block.line_of(app.SOCKET) or self.top.line, f"{app.SOCKET.title} is too long: {error}")
-        return AdminSettings(block.get(app.SOCKET), next(iter(metrics), None))
+        return AdminSettings(block.get(app.SOCKET), next(iter(metrics), None), block.get(app.UNDO), block.get(app.UNDOSPACE))
 
     def _fit_connections(self, deliver: Given) -> Sequence[int]:
         """The connections of each listener, then those of delivery, as the hard open-file limit allows."""

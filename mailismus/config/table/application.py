@@ -140,4 +140,16 @@ METRICS = Block(
     (METRICS_INTERFACE, METRICS_PORT),
     Occurs.OPTIONAL,
 )
-ADMIN = Block("admin", "Administration.", (SOCKET, METRICS))
+UNDO = Setting(
+    "undo",
+    kinds.time(),
+    "24h",
+    "How long mail that `queue delete` deleted is kept, so that `queue undo` can restore it. 0: it is gone at once.",
+)
+UNDOSPACE = Setting(
+    "undospace",
+    kinds.size(),
+    "1G",
+    "How much deleted mail is kept. What would be more is gone at once, and the act says how much that was. 0: no limit.",
+)
+ADMIN = Block("admin", "Administration.", (SOCKET, METRICS, UNDO, UNDOSPACE))

@@ -324,6 +324,10 @@ class AdminSettings:
 
     socket_path: str
     metrics: MetricsSettings | None = None
+    undo_s: float = 86400.0
+    """How long deleted mail is kept; 0: not at all."""
+    undospace_bytes: int = 10**9
+    """How much of it is kept; 0: no limit."""
 
 
 @attrs.frozen

@@ -213,7 +213,7 @@ def settled_reason(entry: Entry, times: Times) -> Reason | None:
     """The reason of an entry that nobody holds, by what the queue knows of it; None: it is due."""
     if entry.area is Area.BOUNCES:
         return Reason(Hold.REPORT, "report", sentences.report(times.at(entry.due_at), entry.reply, entry.host))
-    if entry.due_at <= times.now:
+    if entry.due_at <= times.now or entry.area in (Area.HELD, Area.DELETED):
         return None
     sentence = sentences.later(entry.attempts + 1, times.at(entry.due_at), entry.reply, entry.host)
     return Reason(Hold.LATER, "time", sentence)

@@ -25,7 +25,7 @@ PIECE_ENTRIES = 50_000
 WINDOW = 256 << 10
 """Bytes of a file that are read or written at once."""
 
-_LETTERS = {Area.INCOMING: b"i", Area.DEFERRED: b"d", Area.BOUNCES: b"b"}
+_LETTERS = {Area.INCOMING: b"i", Area.DEFERRED: b"d", Area.BOUNCES: b"b", Area.HELD: b"h", Area.DELETED: b"x"}
 _AREAS = {letter: area for area, letter in _LETTERS.items()}
 
 

@@ -276,6 +276,16 @@ class DueEntries(Generic[M]):
             if entry is not None and entry.area is wanted and entry.due_at <= now:
                 area.add(known, entry)
 
+    def claim(self, queue_id: QueueId) -> bool:
+        """Hand out an entry that is there, whatever its area and its time. Return whether it was not out before."""
+        spool_id, number = queue_id
+        known = self.messages[spool_id]
+        if number in known.out:
+            return False
+        known.out.add(number)
+        self.given_back.pop(queue_id, None)
+        return True
+
     def end(self, known: M, numbers: Sequence[int]) -> bool:
         """Remove entries that are there. Return whether the message has none left."""
         entries, spool_id = known.entries, known.message.spool_id

@@ -17,7 +17,7 @@ from mailismus.disk.presence import AnyDirectory, Presence
 from mailismus.queue.files.directories import LOCK
 from mailismus.spool.silo import SILO_NAMES
 
-QUEUE_DIRECTORIES = ("journal", "incoming", "deferred", "bounces", "corrupt", "state")
+QUEUE_DIRECTORIES = ("journal", "incoming", "deferred", "bounces", "hold", "deleted", "corrupt", "state")
 """The directories in the queue's directory, that of the journal first. Beside them: the lock and the mark."""
 
 

@@ -1,8 +1,8 @@
 """The mark of a queue's directory: the file `provider`, which durably names the provider whose queue lies there.
 
 One line of text: the provider's name and the number of its format, `clustered 1`. A start writes it under the lock of the
-queue, before anything else: temporary file, sync, rename, sync of the directory. Only a provider that raises its own format
-changes it later.
+queue, before anything else: temporary file, sync, rename, sync of the directory. Only the start of a program with a higher
+format of the provider changes it later, in the same way.
 
 Legal states: no mark (a new directory, or a queue that is older than the marks); a whole mark. A crash may leave the
 temporary file beside either; the next start that writes removes it. Everything else is damage.
@@ -72,8 +72,9 @@ def write_mark(disk: IDisk, queue_path: str, mark: Mark) -> None:
 
 
 def ensure_mark(disk: IDisk, queue_path: str, mark: Mark) -> None:
-    """Mark a directory whose lock is held as that of this provider, if it is not marked yet. The mark is durable afterwards.
-    Raises `StartError` where another process has marked it meanwhile, or the mark is damaged; `OSError`."""
+    """Mark a directory whose lock is held as that of this provider, if it is not marked yet, or with a lower format. The
+    mark is durable afterwards. Raises `StartError` where another process has marked it meanwhile, or the mark is damaged;
+    `OSError`."""
     try:
         found = read_mark(disk, queue_path)
     except Corrupt as error:
@@ -82,6 +83,9 @@ def ensure_mark(disk: IDisk, queue_path: str, mark: Mark) -> None:
         write_mark(disk, queue_path, mark)
         return
     refuse_other(found, mark.name, (*range(1, mark.format + 1),), queue_path)
+    if found.format < mark.format:
+        write_mark(disk, queue_path, mark)
+        return
     disk.sync_directory(queue_path)  # the start that wrote it may have been killed before its sync
 
 

@@ -36,6 +36,9 @@ HOSTS = "hosts"
 NAMES = (HOSTS,)
 """The state files that there are."""
 
+ACTS = "acts"
+"""The file of acts beside them, which is none: it has a format of its own, and may not be lost (`queue.acts.act_file`)."""
+
 NEW = ".new"
 """How the temporary file ends that becomes a state file."""
 

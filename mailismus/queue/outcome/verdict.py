@@ -28,6 +28,9 @@ from mailismus.queue.outcome.retry import (
     next_attempt_at,
 )
 
+_OF_ACTS = frozenset((Area.HELD, Area.DELETED))
+"""Areas whose entries wait as long as an administrator said."""
+
 
 class JumpWatch(Protocol):
     """The part of the clock watch that is needed here (`queue.clock.clockwatch.ClockWatch`)."""
@@ -109,6 +112,8 @@ class Verdicts:
         rule = self._rule
 
         def latest(area: Area, attempts: int | None, due_at: float) -> float:
+            if area in _OF_ACTS:
+                return due_at
             longest_s = 0.0
             if area is Area.DEFERRED:
                 longest_s = longest_delay_s(rule) if attempts is None else longest_wait_s(rule, attempts)
@@ -120,4 +125,4 @@ class Verdicts:
         """Return the bound of waiting at a start, since jumps before it are unknown: entries that wait for a time that the
         rule never sets are due now."""
         bound = now + longest_delay_s(self._rule) + slack_s
-        return lambda area, attempts, due_at: now if due_at > bound else due_at
+        return lambda area, attempts, due_at: now if due_at > bound and area not in _OF_ACTS else due_at

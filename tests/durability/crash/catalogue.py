@@ -40,6 +40,14 @@ class Catalogue:
         return tuple(name for name in self.every if name not in self.needs_another)
 
 
+ACTS = {
+    "hold": common.hold,
+    "delete all": common.delete_all,
+    "undo": common.undo,
+    "remove what was deleted": common.remove_deleted,
+}
+"""What acts of administrators do."""
+
 CLUSTERED = Catalogue(
     operations={
         "store": common.store,
@@ -80,6 +88,7 @@ CLUSTERED = Catalogue(
         "store with words": common.store_with_words,
         "store many": common.store_many,
         "deliver all": common.deliver_all,
+        **ACTS,
         "restart at once": own.restart_at_once,
         "kill the first start": common.kill_the_first_start,
         "kill at a segment": own.kill_at_a_segment,
@@ -100,6 +109,7 @@ CLUSTERED = Catalogue(
         "fail twice",
         "fail a settle",
         "deliver all",
+        *ACTS,
     ),
     needs_young=("retry a young one", "fail twice"),
 )
@@ -124,9 +134,10 @@ COMMON = Catalogue(
         "report while its barrier fails": common.report_while_its_barrier_fails,
         "store many": common.store_many,
         "deliver all": common.deliver_all,
+        **ACTS,
         "kill the first start": common.kill_the_first_start,
     },
-    needs_another=("deliver", "retry", "bounce", "expire", "fail a settle", "deliver all"),
+    needs_another=("deliver", "retry", "bounce", "expire", "fail a settle", "deliver all", *ACTS),
 )
 """What every provider does."""
 

@@ -6,7 +6,7 @@ beside its own (`clustered_operations`); which of them make up workloads: `catal
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Message
@@ -18,6 +18,7 @@ from tests.durability.subjects.interface import LARGE
 Operation = Callable[[World], None]
 
 TO_DELIVER = (Area.INCOMING, Area.DEFERRED)
+OF_ACTS = (Area.HELD, Area.DELETED)
 LONGER_THAN_RETRIES_S = 4 * 86400.0
 MANY = 5
 """Messages in one batch that are many, to the test sizes of every provider."""
@@ -74,6 +75,44 @@ def expire(world: World) -> None:
     world.clock.advance(LONGER_THAN_RETRIES_S)
     world.settle_down()
     settle_one(world, Area.BOUNCES)
+    world.settle_down()
+
+
+def hold(world: World) -> None:
+    """One entry of those that are there, whether it is due or not."""
+    act_on(world, TO_DELIVER, Area.HELD)
+
+
+def delete_all(world: World) -> None:
+    """All entries in one commit; they are kept."""
+    act_on(world, (*TO_DELIVER, Area.BOUNCES, Area.HELD), Area.DELETED, ANY)
+
+
+def act_on(world: World, areas: Sequence[Area], area: Area | None, most: int = 1) -> None:
+    """What an act of an administrator makes of some entries."""
+    claimed = world.claim(areas, most)
+    if not claimed:
+        raise DoesNotApply
+    for message in claimed:
+        world.settle(message, message.entries, area, LONGER_THAN_RETRIES_S)
+    world.settle_down()
+
+
+def undo(world: World) -> None:
+    """What is held or deleted goes back; else one entry is deleted before."""
+    if not any(seen.area in OF_ACTS for seen in world.live().values()):
+        act_on(world, TO_DELIVER, Area.DELETED)
+    act_on(world, OF_ACTS, Area.DEFERRED)
+
+
+def remove_deleted(world: World) -> None:
+    """The time is over for which it was kept; where nothing was deleted, one entry is before."""
+    if not any(seen.area is Area.DELETED for seen in world.live().values()):
+        act_on(world, TO_DELIVER, Area.DELETED)
+    world.clock.advance(LONGER_THAN_RETRIES_S)
+    world.settle_down()
+    for message in world.take(lambda _: True, ANY, (Area.DELETED,)):
+        world.settle(message, message.entries, None)
     world.settle_down()
 
 

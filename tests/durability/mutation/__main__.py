@@ -93,7 +93,7 @@ def run_all(
 def main() -> int:
     """See above."""
     parser = argparse.ArgumentParser(prog="python -m tests.durability.mutation")
-    text = "whose mutants (default: %(default)s); maildir: those of deliveries into maildirs; convert: of conversions"
+    text = "whose mutants (default: %(default)s); maildir: those of deliveries into maildirs; convert, acts: of these"
     parser.add_argument("--provider", choices=[*PACKAGES], default="clustered", help=text)
     parser.add_argument("--list", action="store_true", help="only say what there is")
     parser.add_argument("--jobs", type=int, default=1, help="so many at a time")

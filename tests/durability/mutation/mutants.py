@@ -41,6 +41,7 @@ PACKAGES = {
     "naive": ("tests/naive",),
     "maildir": ("mailismus/chunks", "mailismus/maildir"),
     "convert": ("mailismus/queue/convert",),
+    "acts": ("mailismus/queue/acts",),
 }
 """Of each provider, where its promises are kept. What providers share stands with the first. Maildirs are no provider, and
 judged as one."""
@@ -69,6 +70,7 @@ READERS = (
     "mailismus/journal/load.py",
     "mailismus/journal/replay.py",
     "mailismus/queue/providers/clustered/format/cluster.py",
+    "mailismus/queue/acts/record.py",
     "mailismus/queue/files/mark.py",
     "mailismus/queue/files/recipient_line.py",
     "mailismus/queue/providers/clustered/format/record.py",

@@ -29,7 +29,7 @@ def files() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def every_mutant(mutants: list[Mutant]) -> list[Mutant]:
     """Of all providers of the product, of maildirs and of conversions; what several have is there once."""
-    others = [mutant for name in ("log", "chunk", "maildir", "convert") for mutant in find(sources(name))]
+    others = [mutant for name in ("log", "chunk", "maildir", "convert", "acts") for mutant in find(sources(name))]
     return list(dict.fromkeys(mutants + others))
 
 

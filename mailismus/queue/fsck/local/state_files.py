@@ -9,7 +9,7 @@ from functools import partial
 
 from mailismus.disk.interface import NameKind
 from mailismus.errors import Corrupt
-from mailismus.queue.files.state_file import DIRECTORY, NAMES, NEW, read_state
+from mailismus.queue.files.state_file import ACTS, DIRECTORY, NAMES, NEW, read_state
 from mailismus.queue.fsck.local import actions
 from mailismus.queue.fsck.local.names import NameCheck, try_twice
 from mailismus.queue.fsck.local.problems import FileProblem, problem
@@ -21,7 +21,11 @@ def check_state_files(checking: Checking, names: NameCheck) -> Iterator[FileProb
     directory = os.path.join(checking.queue_path, DIRECTORY)
     for name in names.list(directory):
         path = os.path.join(directory, name)
-        if name.removesuffix(NEW) not in NAMES:
+        if name == ACTS:
+            yield from names.check(path, NameKind.FILE)
+        elif name == ACTS + NEW:
+            yield problem(checking.kinds["STATE_LEFT"], path, None, partial(actions.remove, path))
+        elif name.removesuffix(NEW) not in NAMES:
             yield problem(checking.kinds["FOREIGN"], path)
         elif checking.disk.describe(path).kind is not NameKind.FILE:
             yield from names.check(path, NameKind.FILE)

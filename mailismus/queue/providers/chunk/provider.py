@@ -36,6 +36,7 @@ from mailismus.queue.interface import (
     Submission,
     Summary,
 )
+from mailismus.queue.pages import claim_page
 from mailismus.queue.providers.chunk.control.drafts import ChunkDraft
 from mailismus.queue.providers.chunk.control.requests import MAX_ENVELOPE_BYTES
 from mailismus.queue.providers.chunk.parts import ChunkParts
@@ -195,6 +196,16 @@ class ChunkQueue:
     async def _search(self, wanted: Filter, after: object | None, limit: int) -> Page:
         await self.parts.scanning.wait()
         return await self.parts.looking.search(wanted, after, limit, self.parts.scanning.gaps())
+
+    def claim(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
+        return Deferred.fromCoroutine(self._claim(wanted, after, limit))
+
+    async def _claim(self, wanted: Filter, after: object | None, limit: int) -> Page:
+        page = await self._search(wanted, after, limit)
+        loading = self.parts.loading.bring({message.spool_id for message in page.messages})
+        if loading is not None:
+            await loading
+        return claim_page(page, wanted, self._index)
 
     def hasten(self, latest: Latest, now: float) -> None:
         touched = self._index.hasten(latest, now, {}) | self._resting.hasten(latest)

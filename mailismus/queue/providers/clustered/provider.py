@@ -144,6 +144,9 @@ class ClusteredQueue:
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self.parts.search.search(wanted, after, limit))
 
+    def claim(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
+        return Deferred.fromCoroutine(self.parts.search.claim(wanted, after, limit))
+
     def hasten(self, latest: Latest, now: float) -> None:
         self.parts.hastening.hasten(latest, now)
 

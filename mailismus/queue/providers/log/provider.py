@@ -43,6 +43,7 @@ from mailismus.queue.interface import (
     Summary,
 )
 from mailismus.queue.providers.log.commit_requests import LogRequests
+from mailismus.queue.providers.log.control.claiming import LogClaims
 from mailismus.queue.providers.log.format.version import LOG
 from mailismus.queue.providers.log.index.piece import Piece, runner_of
 from mailismus.queue.providers.log.parts import LogParts
@@ -63,6 +64,9 @@ class LogQueue:
         self._waiters, self._contents = parts.waiters, parts.contents
         self._resting, self._loading = parts.resting, parts.loading
         self._looking = Looking(parts.working_set, parts.resting, parts.search_holds, parts.visits.visit, parts.throttle)
+        self._claims = LogClaims(
+            *(parts.working_set, parts.resting, parts.reading, parts.commits, parts.throttle, parts.reactor, parts.now)
+        )
         self.requests = LogRequests(parts)
         self.max_envelope_bytes = parts.limits.envelope
 
@@ -168,6 +172,9 @@ class LogQueue:
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self._looking.search(wanted, after, limit, self.commits.applied_sequence))
+
+    def claim(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
+        return Deferred.fromCoroutine(self._claims.claim(wanted, after, limit))
 
     def hasten(self, latest: Latest, now: float) -> None:
         resting = self._resting.hasten(latest, self.commits.applied_sequence)

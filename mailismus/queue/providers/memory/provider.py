@@ -39,6 +39,7 @@ from mailismus.queue.interface import (
     Submission,
     Summary,
 )
+from mailismus.queue.pages import claim_page
 from mailismus.queue.providers.memory.content import MemoryContent
 from mailismus.queue.providers.memory.draft import MemoryDraft
 from mailismus.queue.providers.memory.held import StoredMessage
@@ -246,6 +247,10 @@ class MemoryQueue:
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return succeed(find(self._index.messages, self._order, wanted, after, limit))
+
+    def claim(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
+        page = find(self._index.messages, self._order, wanted, after, limit)
+        return succeed(claim_page(page, wanted, self._index))
 
     def hasten(self, latest: Latest, now: float) -> None:
         touched = self._index.hasten(latest, now, {})

@@ -22,7 +22,7 @@ from mailismus.mail.ids import QueueId, parse_queue_id
 from mailismus.queue.files.recipient_line import LIVE, format_lines, parse_line
 from mailismus.queue.interface import Area, Entry, Message
 
-_LETTERS = {Area.INCOMING: b"I", Area.DEFERRED: b"D", Area.BOUNCES: b"B"}
+_LETTERS = {Area.INCOMING: b"I", Area.DEFERRED: b"D", Area.BOUNCES: b"B", Area.HELD: b"H", Area.DELETED: b"X"}
 _AREAS = {letter: area for area, letter in _LETTERS.items()}
 _CRC_SIZE = 9
 """Bytes of the space before the CRC, and of the CRC."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from mailismus.queue.files.ownership import Ownership
 
 NAME = "chunk"
-FORMATS = (1,)
+FORMATS = (1, 2)
+"""What this version reads. 2: with the areas of acts."""
 
 PID, INTD, TODO, BOUNCE, IDS = "pid", "intd", "todo", "bounce", "ids"
 """Directories without parts. `ids`: the epochs of spool ids."""

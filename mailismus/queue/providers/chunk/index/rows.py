@@ -18,7 +18,8 @@ from mailismus.queue.interface import Area
 
 MOST_LOAD = 0.75
 _LEAST_CELLS = 1024
-_COUNT_BITS, _SIZE_BITS = 8, 40
+_COUNT_BITS, _SIZE_BITS = 6, 34
+"""Of the count of each of the five areas, and of the size: 64 together."""
 _MOST_COUNT, _MOST_SIZE = (1 << _COUNT_BITS) - 1, (1 << _SIZE_BITS) - 1
 _MOST_SPREAD = (1 << 32) - 1
 _AREAS = tuple(Area)

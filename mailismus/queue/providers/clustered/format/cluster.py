@@ -41,9 +41,9 @@ DONE_MARK = DONE
 _NUMBER = r"(0|[1-9][0-9]{0,17})"
 _FILE_NAME = re.compile(_NUMBER + "-" + _NUMBER + re.escape(SUFFIX)).fullmatch
 _PLACE = re.compile(
-    rf"(?:(incoming|bounces)|(deferred)/([0-9T]+))/([0-9]+-[0-9]+{re.escape(SUFFIX)}):{_NUMBER}".encode()
+    rf"(?:(incoming|bounces|hold|deleted)|(deferred)/([0-9T]+))/([0-9]+-[0-9]+{re.escape(SUFFIX)}):{_NUMBER}".encode()
 ).fullmatch
-_HEADER = re.compile(f"MQC [12] (incoming|deferred|bounces) {_NUMBER}-{_NUMBER}".encode()).fullmatch
+_HEADER = re.compile(f"MQC [12] (incoming|deferred|bounces|hold|deleted) {_NUMBER}-{_NUMBER}".encode()).fullmatch
 _CHECKED_HEADER = re.compile(rb"MQC ([1-9][0-9]{0,8}) [ -~]* ([0-9a-f]{8})").fullmatch
 _INNER_LINE = re.compile(rb".(?=%b [0-9A-F]{16} [0-9])" % FORMAT)
 """Beginning of a line, behind any state byte. No field looks like it: spaces in fields are escaped."""

@@ -32,7 +32,7 @@ HEAD = struct.Struct("<cc2xQII")
 FORMAT_WITH_WORDS = 2
 """The lowest format of a segment or cluster whose lines may have words (`mail.words`)."""
 
-_AREA_LETTER = {Area.INCOMING: b"i", Area.DEFERRED: b"d", Area.BOUNCES: b"b"}
+_AREA_LETTER = {Area.INCOMING: b"i", Area.DEFERRED: b"d", Area.BOUNCES: b"b", Area.HELD: b"h", Area.DELETED: b"x"}
 _AREA = {letter: area for area, letter in _AREA_LETTER.items()}
 
 

@@ -9,7 +9,8 @@ from mailismus.queue.files.ownership import Ownership
 from mailismus.queue.interface import Area
 
 NAME = "clustered"
-FORMATS = (1,)
-"""What this version reads."""
+FORMATS = (1, 2)
+"""What this version reads. 2: with the areas of acts."""
+AREAS_OF_FORMAT_1 = (Area.INCOMING, Area.DEFERRED, Area.BOUNCES)
 OWNERSHIP = Ownership(NAME, FORMATS, ("journal", *(area.value for area in Area)))
 """What its directories are recognised by."""

@@ -11,16 +11,18 @@ from mailismus.queue.files.locations import QUEUE_DIRECTORIES
 from mailismus.queue.fsck.finding import Checked, Finding, FsckReport
 from mailismus.queue.fsck.frame import check_queue
 from mailismus.queue.fsck.local.target import Checking, DirectoryLayout
-from mailismus.queue.interface import Area
 from mailismus.queue.providers.clustered.format.cluster import SUFFIX as CLUSTER_SUFFIX
 from mailismus.queue.providers.clustered.format.version import OWNERSHIP
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind
 from mailismus.queue.providers.clustered.fsck.look import Look
 from mailismus.queue.providers.clustered.fsck.refusals import refuse_newer_formats
+from mailismus.queue.providers.clustered.recovery.directories import areas_of
 
-AREAS = frozenset(area.value for area in Area)
-LAYOUT = DirectoryLayout(QUEUE_DIRECTORIES, (CLUSTER_SUFFIX,), FindingKind, needed=AREAS)
-"""What a clustered queue's directory has."""
+
+def layout_of(queue_path: str, disk: IDisk) -> DirectoryLayout:
+    """Return what a clustered queue's directory has, this one's areas by its mark."""
+    needed = frozenset(area.value for area in areas_of(queue_path, disk))
+    return DirectoryLayout(QUEUE_DIRECTORIES, (CLUSTER_SUFFIX,), FindingKind, needed=needed)
 
 
 class CheckReport:
@@ -61,7 +63,7 @@ def checking_of(settings: QueueSettings, disk: IDisk, now: float) -> Checking:
         disk,
         settings.rootpath,
         settings.spool.rootpath,
-        LAYOUT,
+        layout_of(settings.rootpath, disk),
         now,
         hardlinks=settings.spool.hardlinks,
         largest_cluster=settings.maxclustersize,
@@ -76,4 +78,5 @@ def check_configured(settings: QueueSettings, now: float) -> FsckReport:
 
 def check_copied(queue_path: str, spool_path: str, now: float) -> FsckReport:
     """Check a queue copied from elsewhere."""
-    return CheckReport(Checking(PosixDisk(Access.READ_ONLY), queue_path, spool_path, LAYOUT, now))
+    disk = PosixDisk(Access.READ_ONLY)
+    return CheckReport(Checking(disk, queue_path, spool_path, layout_of(queue_path, disk), now))

@@ -17,10 +17,10 @@ from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Area, Entry, Filter, Message, Page, Summary
-from mailismus.queue.pages import count_entries, split_page
+from mailismus.queue.pages import claim_page, count_entries, split_page
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, FoundLine, read_lines
 from mailismus.queue.providers.clustered.index.cluster import Cluster
-from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
+from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry, ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
 from mailismus.queue.providers.clustered.read.count_plan import CountingPlan
@@ -140,6 +140,69 @@ class QueueSearch:
             await self._throttle.rest(used_s)
         page, rest = split_page(messages, limit)
         return Page(tuple(page), attrs.evolve(cursor, cluster=read, rest=tuple(rest)), gaps.all())
+
+    async def claim(self, wanted: Filter, after: object | None, limit: int) -> Page:
+        """As `IQueue.claim`. Of a cluster that is read all that matches is handed out at once."""
+        cursor = after if isinstance(after, Cursor) else self._begin()
+        if cursor.cluster is None:
+            page = self._claim_in_memtable(wanted, cursor, limit)
+            if page is not None:
+                return page
+        messages: list[Message] = []
+        out: list[QueueId] = []
+        gaps = Gaps()
+        for cluster in self._clusters(cursor.cluster, cursor.newest):
+            if wanted.area not in (None, cluster.id.area):
+                continue
+            lines, used_s = await self._read_live(cluster)
+            if isinstance(lines, Unread):
+                gaps.add(lines.gaps)
+                continue
+            self._claim_lines(cluster, lines, wanted, cursor, messages, out)
+            await self._throttle.rest(used_s)
+            if count_entries(messages) >= limit:
+                return Page(tuple(messages), attrs.evolve(cursor, cluster=cluster.id), gaps.all(), tuple(out))
+        return Page(tuple(messages), None, gaps.all(), tuple(out))
+
+    def _claim_in_memtable(self, wanted: Filter, cursor: Cursor, limit: int) -> Page | None:
+        """Return the next page of the memtable; None: nothing that matches is left there."""
+        found: list[Message] = []
+        for journaled in self._candidates(wanted, cursor.in_memtable, cursor.newest_id):
+            entries = _matching(journaled, wanted, cursor.in_memtable)[:limit]
+            if entries:
+                limit -= len(entries)
+                found.append(attrs.evolve(journaled.message, entries=entries))
+                cursor = attrs.evolve(cursor, in_memtable=QueueId(journaled.message.spool_id, entries[-1].number))
+            if limit <= 0:
+                break
+        return claim_page(Page(tuple(found), cursor), wanted, self._memtable) if found else None
+
+    def _claim_lines(
+        self,
+        cluster: Cluster,
+        lines: Sequence[FoundLine],
+        wanted: Filter,
+        cursor: Cursor,
+        messages: list[Message],
+        out: list[QueueId],
+    ) -> None:
+        """Hand out the matching lines of a cluster that was just read. Add them to `messages`, and those that were out to
+        `out`."""
+        if self._cluster_index.clusters.get(cluster.id) is not cluster:
+            return
+        for line in lines:
+            if line.offset >= cursor.lengths.get(cluster.id, line.offset + 1):
+                break
+            if line.offset in cluster.owed or not is_wanted(wanted, line.message, line.entry):
+                continue
+            if line.offset in cluster.taken:
+                out.append(QueueId(line.message.spool_id, line.entry.number))
+                continue
+            self._cluster_index.hold(ClusteredEntry(line.message, line.entry, cluster, line.offset))
+            if messages and messages[-1].spool_id == line.message.spool_id:
+                messages[-1].entries.append(line.entry)
+            else:
+                messages.append(attrs.evolve(line.message, entries=[line.entry]))
 
     def _begin(self) -> Cursor:
         return Cursor(self._newest(), self._lengths(), self._memtable.newest_id())

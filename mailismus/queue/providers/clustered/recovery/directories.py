@@ -6,13 +6,14 @@ import os
 
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
-from mailismus.errors import StartError
+from mailismus.errors import Corrupt, StartError
 from mailismus.journal.replay import SUFFIX as SEGMENT_SUFFIX
 from mailismus.queue.files.directories import check_safe, make_directories
 from mailismus.queue.files.locations import QUEUE_DIRECTORIES
+from mailismus.queue.files.mark import read_mark
 from mailismus.queue.files.newer_formats import refuse_newer_journal
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.clustered.format.version import OWNERSHIP
+from mailismus.queue.providers.clustered.format.version import AREAS_OF_FORMAT_1, OWNERSHIP
 from mailismus.spool.silo import SILO_NAMES
 
 
@@ -41,7 +42,7 @@ def refuse_missing_areas(settings: QueueSettings, disk: IDisk) -> None:
         return
     check_safe(disk, settings.rootpath)
     journal = os.path.join(settings.rootpath, "journal")
-    areas = [os.path.join(settings.rootpath, area.value) for area in Area]
+    areas = [os.path.join(settings.rootpath, area.value) for area in areas_of(settings.rootpath, disk)]
     missing = next((path for path in areas if not disk.exists(path)), None)
     if missing is None or not disk.exists(journal):
         return
@@ -51,6 +52,15 @@ def refuse_missing_areas(settings: QueueSettings, disk: IDisk) -> None:
             "or run mailismus fsck --repair, which goes on without it and keeps the messages"
         )
         raise StartError(os.EX_DATAERR, text)
+
+
+def areas_of(queue_path: str, disk: IDisk) -> tuple[Area, ...]:
+    """Return the areas that this queue has had, by its mark. One without a mark that can be read may be of format 1."""
+    try:
+        mark = read_mark(disk, queue_path)
+    except (Corrupt, OSError):
+        mark = None
+    return AREAS_OF_FORMAT_1 if mark is None or mark.format == 1 else tuple(Area)
 
 
 def make_queue(settings: QueueSettings, disk: IDisk) -> None:

@@ -13,6 +13,7 @@ Modules, leaves first:
     visits      looks at every resting envelope
     learning    reads what a start does not know yet
     loading     reads resting envelopes when they are due, or asked for
+    claiming    hands out what matches, whatever its time
     moves       writes envelopes of failed segments, and of those that are emptied, again
     compaction  empties segments in which little lives
     rounds      rounds of marks: starts, marks, positions, free segments

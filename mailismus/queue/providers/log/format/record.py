@@ -41,7 +41,7 @@ MOST_DETAIL = 255
 
 _PLACE = struct.Struct("<QI")
 _FINISH_ONE = struct.Struct("<ccBBQIIQI")
-_AREA_LETTER = {Area.INCOMING: b"i", Area.DEFERRED: b"d", Area.BOUNCES: b"b"}
+_AREA_LETTER = {Area.INCOMING: b"i", Area.DEFERRED: b"d", Area.BOUNCES: b"b", Area.HELD: b"h", Area.DELETED: b"x"}
 _AREA = {letter: area for area, letter in _AREA_LETTER.items()}
 _MOST_OFFSET = 1 << 40
 _MOST_SEGMENT = 1 << 50

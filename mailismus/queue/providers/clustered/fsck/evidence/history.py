@@ -31,8 +31,8 @@ from mailismus.queue.providers.clustered.format.record import (
 from mailismus.spool.message_file import PIECE_SIZE
 
 _OFFSET_BITS = 40
-_AREA_BITS = 2
 _AREAS = tuple(Area)
+_AREA_BITS = len(_AREAS).bit_length()
 _MOST_DIGITS = 9
 _HEAD_BYTES = 64
 """Bytes at the start of a line that always hold its queue id."""

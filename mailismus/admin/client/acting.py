@@ -1,0 +1,61 @@
+"""Acts on the running server's queue, as a command orders and watches them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+import attrs
+
+from mailismus.admin.client.source import QueueSource
+from mailismus.admin.protocol.acting import ACT, ACTS, PREVIEW, RESUME, UNDO, ShownAct, decode_act, encode_order
+from mailismus.admin.protocol.wire import Request, WireError, decode_row, decode_summary
+from mailismus.queue.acts.act import ActKind
+from mailismus.queue.interface import Summary
+
+
+@attrs.frozen
+class Preview:
+    """What an act would concern. `domains`: name and number of entries, most entries first."""
+
+    summary: Summary
+    domains: tuple[tuple[bytes, int], ...]
+
+    @property
+    def entries(self) -> int:
+        """All entries."""
+        return sum(count.entries for count in self.summary.areas.values())
+
+    @property
+    def messages(self) -> int:
+        """Their messages; one with entries in two areas counts in both."""
+        return sum(count.messages for count in self.summary.areas.values())
+
+
+def preview(source: QueueSource, kind: ActKind, words: Sequence[str]) -> Preview:
+    """Return what an act would concern now. Raises `StartError`."""
+    lines = list(source.ask(Request(PREVIEW, tuple(words), order=encode_order(kind))))
+    if not lines:
+        raise WireError("the server gave no counts")
+    rows = [decode_row(line) for line in lines[1:]]
+    return Preview(decode_summary(lines[0]), tuple((name, counts[0]) for name, counts in rows))
+
+
+def act(
+    source: QueueSource, kind: ActKind, words: Sequence[str], reason: str, limit: int | None, for_s: float | None
+) -> Generator[ShownAct, None, None]:
+    """Begin an act; yield it again and again until it has gone over the queue. Closing interrupts it. Raises
+    `StartError`."""
+    for line in source.ask(Request(ACT, tuple(words), limit, order=encode_order(kind, reason, for_s))):
+        yield decode_act(line)
+
+
+def go_on(source: QueueSource, name: str, *, is_undo: bool) -> Generator[ShownAct, None, None]:
+    """Undo an act, or resume it; yield it as `act` does. Raises `StartError`."""
+    for line in source.ask(Request(UNDO if is_undo else RESUME, (name,))):
+        yield decode_act(line)
+
+
+def all_acts(source: QueueSource) -> Generator[ShownAct, None, None]:
+    """Yield all acts, the newest last. Raises `StartError`."""
+    for line in source.ask(Request(ACTS)):
+        yield decode_act(line)

@@ -1,0 +1,243 @@
+"""The commands of acts: `queue hold|release|delete|bounce|acts|undo`.
+
+*Rules*: a command says what it will do before it does it. Progress goes to a terminal alone. An act that the user interrupts
+is interrupted in the server too, behind its slice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pwd
+import sys
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from functools import partial
+from typing import TextIO
+
+from mailismus.admin.client.acting import Preview, act, all_acts, go_on, preview
+from mailismus.admin.client.source import QueueSource
+from mailismus.admin.commands import wording
+from mailismus.admin.commands.command import Command, Reach, fill_filter, positive
+from mailismus.admin.protocol.acting import LONGEST_REASON, ShownAct
+from mailismus.admin.render.listing import moment
+from mailismus.config.values.units import UnitError, parse_time_ms
+from mailismus.errors import StartError
+from mailismus.observe.text import shown
+from mailismus.queue.acts.act import ActKind, ActState, number_of
+
+ASK_FROM = 100
+"""Entries beyond which a command asks at a terminal."""
+MOST_DOMAINS = 20
+"""Rows of what an act would concern."""
+
+_DONE = {ActKind.HOLD: "held", ActKind.RELEASE: "released", ActKind.DELETE: "deleted", ActKind.BOUNCE: "bounced"}
+_FORM = "%Y-%m-%d %H:%M:%S"
+
+
+def _fill_act(kind: ActKind, parser: argparse.ArgumentParser) -> None:
+    fill_filter(parser)
+    parser.add_argument("--reason", required=True, type=_reason, metavar="TEXT", help="why; it is logged and listed")
+    parser.add_argument("--all", action="store_true", help="everything: needed without a FILTER")
+    parser.add_argument("--dry-run", action="store_true", help="only say what it would concern")
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N entries (default: all that match)")
+    parser.add_argument("--yes", action="store_true", help=f"do not ask where more than {ASK_FROM} entries match")
+    if kind is ActKind.HOLD:
+        parser.add_argument("--for", dest="for_s", type=_time, metavar="TIME", help="release by itself behind this time")
+
+
+def _reason(text: str) -> str:
+    if not text.strip() or len(text) > LONGEST_REASON:
+        raise argparse.ArgumentTypeError(f"write a reason of at most {LONGEST_REASON} characters")
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _time(text: str) -> float:
+    try:
+        seconds = parse_time_ms(text) / 1000
+    except UnitError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if seconds <= 0:
+        raise argparse.ArgumentTypeError("write a time above 0, as in 2h")
+    return seconds
+
+
+def _name(text: str) -> str:
+    if number_of(text) is None:
+        raise argparse.ArgumentTypeError("write the name of an act, as in A7: queue acts lists them")
+    return text.upper()
+
+
+def _fill_acts(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="JSON instead of text, an object for each act")
+    parser.add_argument("--resume", type=_name, metavar="ACT", help="go on with an act that was interrupted")
+
+
+def _fill_undo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("act", type=_name, metavar="ACT", help="the name of an act, as in A7")
+
+
+def _act(kind: ActKind, source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
+    if not arguments.filter and not arguments.all:
+        raise StartError(os.EX_USAGE, f"queue {kind.value}: write a FILTER, or --all for everything")
+    if arguments.filter and arguments.all:
+        raise StartError(os.EX_USAGE, f"queue {kind.value}: --all is for everything: write no FILTER with it")
+    found = preview(source, kind, arguments.filter)
+    for line in _preview_lines(found):
+        out.write(line + "\n")
+    out.flush()
+    if arguments.dry_run:
+        return
+    concerned = min(found.entries, arguments.limit or found.entries)
+    if concerned > ASK_FROM and not arguments.yes and not _is_wanted(kind, concerned, out):
+        out.write("Nothing was changed.\n")
+        return
+    for_s = getattr(arguments, "for_s", None)
+    _watch(act(source, kind, arguments.filter, arguments.reason, arguments.limit, for_s), concerned, out)
+
+
+def _preview_lines(found: Preview) -> Iterator[str]:
+    yield f"{_count(found.entries, 'entry', 'entries')} of {_count(found.messages, 'message', 'messages')} match"
+    for name, count in found.domains[:MOST_DOMAINS]:
+        yield f"{count:>10}  {shown(name)}"
+    if len(found.domains) > MOST_DOMAINS:
+        rest = sum(count for _, count in found.domains[MOST_DOMAINS:])
+        yield f"{rest:>10}  (in {len(found.domains) - MOST_DOMAINS} more domains)"
+
+
+def _is_wanted(kind: ActKind, count: int, out: TextIO) -> bool:
+    """Ask at a terminal; elsewhere the command itself is the answer."""
+    if not (out.isatty() and sys.stdin.isatty()):
+        return True
+    out.write(f"{kind.value} {count} entries? [y/N] ")
+    out.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _watch(progress: Generator[ShownAct, None, None], total: int, out: TextIO) -> None:
+    """Show an act until it has gone over the queue, then what it did."""
+    shown_act: ShownAct | None = None
+    began_s = time.monotonic()
+    width = 0
+    is_undo = False
+    with closing(progress):
+        for shown_act in progress:
+            is_undo = shown_act.act.state in (ActState.UNDOING, ActState.UNDONE)
+            if out.isatty():
+                done = shown_act.act.restored if is_undo else shown_act.act.entries
+                text = _progress(done, total, time.monotonic() - began_s)
+                out.write("\r" + text.ljust(width))
+                out.flush()
+                width = len(text)
+    if width:
+        out.write("\r" + " " * width + "\r")
+    if shown_act is not None:
+        for line in _result_lines(shown_act):
+            out.write(line + "\n")
+
+
+def _progress(done: int, total: int, passed_s: float) -> str:
+    rate = done / passed_s if passed_s > 0 else 0.0
+    left = f", {(total - done) / rate:.0f} s left" if rate and total > done else ""
+    return f"{done} of {total} entries, {rate:.0f}/s{left}" if total else f"{done} entries, {rate:.0f}/s"
+
+
+def _result_lines(found: ShownAct) -> Iterator[str]:
+    one = found.act
+    if one.state in (ActState.UNDOING, ActState.UNDONE):
+        left = one.entries - one.restored
+        gone = f"; {left} are not in its hands any more" if left else ""
+        yield f"{one.name} {one.state.value}: {_count(one.restored, 'entry', 'entries')} restored{gone}"
+        return
+    kept = f", {one.removed} of them for good" if one.removed else ""
+    yield f"{one.name}: {_count(one.entries, 'entry', 'entries')} {_DONE[one.order.kind]}{kept}"
+    if found.waiting:
+        yield f"{found.waiting} more are out for delivery: those that come back are {_DONE[one.order.kind]} then"
+    if one.state is ActState.INTERRUPTED:
+        yield f"It was interrupted; to go on: mailismus queue acts --resume {one.name}"
+
+
+def _acts(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
+    if arguments.resume is not None:
+        _watch(go_on(source, arguments.resume, is_undo=False), 0, out)
+        return
+    count = 0
+    for found in all_acts(source):
+        count += 1
+        out.write((_act_json(found) if arguments.json else "\n".join(_act_lines(found))) + "\n")
+    if not count and not arguments.json:
+        out.write("No act is on record\n")
+
+
+def _act_lines(found: ShownAct) -> Iterator[str]:
+    one, order = found.act, found.act.order
+    waiting = f" for {found.waiting}" if found.waiting else ""
+    began = moment(one.begun_at, None, _FORM)
+    yield f"{one.name:<6} {began}  {order.kind.value}, {one.state.value}{waiting}, by {_user(order.uid)}"
+    facts = [f"{_count(one.entries, 'entry', 'entries')} of {_count(one.messages, 'message', 'messages')}"]
+    facts += [f"{one.removed} for good"] if one.removed else []
+    facts += [f"{one.restored} restored by {_user(one.undone_by)}"] if one.undone_by >= 0 else []
+    facts += [f"until {moment(one.until, None, _FORM)}"] if one.until is not None else []
+    yield f"       {', '.join(facts)}"
+    words = " ".join(order.words) if order.words else "--all"
+    yield f"       {_text(words)}: {_text(order.reason)}"
+
+
+def _act_json(found: ShownAct) -> str:
+    one, order = found.act, found.act.order
+    return json.dumps(
+        {
+            "act": one.name,
+            "kind": order.kind.value,
+            "state": one.state.value,
+            "begun": int(one.begun_at),
+            "until": None if one.until is None else int(one.until),
+            "uid": order.uid,
+            "filter": list(order.words),
+            "reason": order.reason,
+            "limit": order.limit,
+            "entries": one.entries,
+            "messages": one.messages,
+            "removed": one.removed,
+            "restored": one.restored,
+            "undone_by": one.undone_by if one.undone_by >= 0 else None,
+            "waiting": found.waiting,
+        }
+    )
+
+
+def _undo(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
+    _watch(go_on(source, arguments.act, is_undo=True), 0, out)
+
+
+def _count(number: int, one: str, more: str) -> str:
+    return f"{number} {one if number == 1 else more}"
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except (KeyError, OverflowError):
+        return f"user {uid}"
+
+
+def _text(text: str) -> str:
+    return shown(text.encode("utf-8", "backslashreplace"))
+
+
+def _command(kind: ActKind, summary: str, description: str) -> Command:
+    fill: Callable[[argparse.ArgumentParser], None] = partial(_fill_act, kind)
+    return Command(kind.value, Reach.SERVER_OR_LOCK, summary, description, fill, partial(_act, kind))
+
+
+ACT_COMMANDS: tuple[Command, ...] = (
+    _command(ActKind.HOLD, "hold entries back", wording.HOLD),
+    _command(ActKind.RELEASE, "release entries that are on hold", wording.RELEASE),
+    _command(ActKind.DELETE, "delete entries; they are kept for a while", wording.DELETE),
+    _command(ActKind.BOUNCE, "return entries to their senders", wording.BOUNCE),
+    Command("acts", Reach.SERVER_OR_LOCK, "list what was done to the queue", wording.ACTS, _fill_acts, _acts),
+    Command("undo", Reach.SERVER_OR_LOCK, "undo one of these acts", wording.UNDO, _fill_undo, _undo),
+)
+"""In the order of the help."""

@@ -1,0 +1,15 @@
+"""Acts of administrators on the queue: hold, release, delete, bounce, and their undoing.
+
+    order -> begin durable -> slices: claim, settle, count -> entries that were out: when they come back -> done -> undo
+
+Modules, leaves first:
+
+    act         an act as an object, its states. Pure
+    marking     marks of acts on an entry. Pure
+    decide      what an act makes of one entry. Pure
+    record      lines of the file of acts. Pure
+    act_file    the file of acts
+    keeping     ends of holds and of what is kept, by time
+    run         one pass of an act over the queue, slice by slice
+    acts        all acts of one queue
+"""

@@ -1,0 +1,107 @@
+"""An act: what an administrator does to the entries that a filter selects, as an object with a number (pure).
+
+RUNNING -> WAITING -> DONE -> UNDOING -> UNDONE
+   ^ |        |
+   | v        +-> for entries that were out for delivery: each is acted on when it comes back
+INTERRUPTED
+"""
+
+from __future__ import annotations
+
+import enum
+
+import attrs
+
+
+class ActKind(enum.Enum):
+    """What is done to an entry."""
+
+    HOLD = "hold"
+    RELEASE = "release"
+    DELETE = "delete"
+    BOUNCE = "bounce"
+
+
+class ActState(enum.Enum):
+    """How far an act has come."""
+
+    RUNNING = "running"
+    INTERRUPTED = "interrupted"
+    WAITING = "waiting for deliveries"
+    DONE = "done"
+    UNDOING = "being undone"
+    UNDONE = "undone"
+
+
+NEXT_STATES: dict[ActState, frozenset[ActState]] = {
+    ActState.RUNNING: frozenset((ActState.INTERRUPTED, ActState.WAITING, ActState.DONE, ActState.UNDOING)),
+    ActState.INTERRUPTED: frozenset((ActState.RUNNING, ActState.UNDOING)),
+    ActState.WAITING: frozenset((ActState.RUNNING, ActState.DONE, ActState.UNDOING)),
+    ActState.DONE: frozenset((ActState.RUNNING, ActState.UNDOING)),
+    ActState.UNDOING: frozenset((ActState.UNDOING, ActState.UNDONE)),
+    ActState.UNDONE: frozenset((ActState.UNDOING,)),
+}
+"""The legal transitions. A start runs again what was RUNNING or WAITING when the server stopped."""
+
+UNFINISHED = frozenset((ActState.RUNNING, ActState.WAITING, ActState.UNDOING))
+"""States that a start goes on from."""
+
+UNDOABLE = frozenset((ActKind.HOLD, ActKind.DELETE, ActKind.BOUNCE))
+
+
+@attrs.frozen
+class Order:
+    """What an administrator asks for. `words`: the FILTER; none: every entry. `limit` None: all that match. `for_s`: for a
+    hold, seconds until it ends by itself; None: it does not."""
+
+    kind: ActKind
+    uid: int
+    words: tuple[str, ...]
+    reason: str
+    limit: int | None = None
+    for_s: float | None = None
+
+
+@attrs.frozen
+class Act:
+    """One act and its counts, as the file of acts tells it. Times are UTC seconds."""
+
+    number: int
+    order: Order
+    begun_at: float
+    state: ActState = ActState.RUNNING
+    entries: int = 0
+    """Entries that it has acted on."""
+    messages: int = 0
+    """Messages of these, one counted again for each slice that had entries of it."""
+    kept_bytes: int = 0
+    """Contents of the messages that it deleted and that are kept, as stored: at most so many bytes."""
+    removed: int = 0
+    """Of `entries`: those that were removed at once, for want of room or because nothing is kept."""
+    restored: int = 0
+    """Entries that its undoing has restored."""
+    undone_by: int = -1
+    """User id; -1: nobody."""
+
+    @property
+    def name(self) -> str:
+        """How people call it."""
+        return name_of(self.number)
+
+    @property
+    def until(self) -> float | None:
+        """When what it holds is released; None: never by itself, or it holds nothing."""
+        return None if self.order.for_s is None else self.begun_at + self.order.for_s
+
+
+def name_of(number: int) -> str:
+    """Return the name of the act of this number."""
+    return f"A{number}"
+
+
+def number_of(name: str) -> int | None:
+    """Return the number of the act of this name; None: it is no name of an act."""
+    digits = name[1:]
+    if name[:1] not in ("A", "a") or not digits.isascii() or not digits.isdigit() or len(digits) > 9:
+        return None
+    return int(digits) or None

@@ -1,0 +1,244 @@
+"""All acts of one queue: begun, gone on with after a start, interrupted, undone, listed.
+
+*Rules*: an act is durable in the file of acts before its first slice, with who ordered it, when and why. One act runs at a
+time; the others wait in FIFO order. After a failed write to that file no act begins or goes on before the next start.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from mailismus.disk.worker import IWorker
+from mailismus.errors import StartError, StorageError
+from mailismus.queue.acting import Acting
+from mailismus.queue.acts.act import NEXT_STATES, UNDOABLE, UNFINISHED, Act, ActState, Order, name_of
+from mailismus.queue.acts.act_file import ActFile
+from mailismus.queue.acts.keeping import Keeping
+from mailismus.queue.acts.record import begin_event, count_event
+from mailismus.queue.acts.run import ActRun, Keep, filter_of
+
+_ENDS = frozenset((ActState.DONE, ActState.UNDONE, ActState.INTERRUPTED))
+
+LOOK_S = 0.2
+"""Seconds between two looks at an act that runs, for those who watch it."""
+
+
+@attrs.frozen
+class KeepSettings:
+    """`<undo>` in seconds (0: nothing is kept) and `<undospace>` in bytes (0: no limit)."""
+
+    kept_s: float
+    most_bytes: int
+
+
+class Acts:
+    """Acts of one queue. `worker`: one thread, for the file."""
+
+    _log = Logger()
+
+    def __init__(self, acting: Acting, file: ActFile, worker: IWorker, clock: IReactorTime, settings: KeepSettings) -> None:
+        self._acting, self._file, self._worker, self._clock, self._settings = acting, file, worker, clock, settings
+        self._keeping = Keeping(acting, clock)
+        self._acts: dict[int, Act] = {}
+        self._runs: dict[int, ActRun] = {}
+        """Acts that run, wait for entries that are out, or are being undone."""
+        self._lock = DeferredLock()
+        """Held by the act that runs."""
+        self._trouble = ""
+        self._is_stopped = False
+
+    def load(self) -> None:
+        """Read the file. Blocks; raises `OSError`."""
+        self._acts = self._file.load(self._acting.now())
+
+    def start(self) -> None:
+        """Begin: go on with what a stop has left unfinished."""
+        self._worker.start()
+        self._keeping.start()
+        for number, act in sorted(self._acts.items()):
+            if act.state in UNFINISHED:
+                run = self._new_run(act)
+                self._launch(run, is_undo=act.state is ActState.UNDOING)
+                self._log.info("Act {name} goes on.", name=name_of(number))
+
+    def stop(self) -> Deferred[None]:
+        """Begin no slice any more. Fires when those under way have ended."""
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        self._is_stopped = True
+        for run in self._runs.values():
+            run.interrupt()
+        ended = self._keeping.stop()
+        if ended is not None:
+            await ended
+        await self._lock.acquire()
+        self._lock.release()
+        await self._worker.run(self._file.close)
+        self._worker.stop()
+
+    def reload(self, settings: KeepSettings) -> None:
+        """Set other bounds, for what is deleted from now on."""
+        self._settings = settings
+
+    # what is asked for
+
+    def all(self) -> Sequence[Act]:
+        """Return the acts, the newest last."""
+        return [self._now_of(number) for number in sorted(self._acts)]
+
+    def waiting_of(self, number: int) -> int:
+        """Return how many entries that are out an act waits for."""
+        run = self._runs.get(number)
+        return run.waiting if run is not None else 0
+
+    def pause(self) -> Deferred[None]:
+        """Fires after the time between two looks at an act."""
+        return deferLater(self._clock, LOOK_S)
+
+    async def begin(self, order: Order) -> ActRun:
+        """Begin an act; it is durable, and goes on by itself. Raises `StartError`, `FilterError`."""
+        self._refuse_trouble()
+        act = Act(max(self._acts, default=0) + 1, order, self._acting.now())
+        filter_of(act)
+        self._acts[act.number] = act
+        try:
+            await self._append(begin_event(act))
+        except OSError:
+            del self._acts[act.number]
+            raise StartError(os.EX_IOERR, self._trouble) from None
+        run = self._new_run(act)
+        self._launch(run, is_undo=False)
+        return run
+
+    async def resume(self, number: int) -> ActRun:
+        """Go on with an act that was interrupted. Raises `StartError`."""
+        self._refuse_trouble()
+        act = self._known(number)
+        if act.state is not ActState.INTERRUPTED:
+            raise StartError(os.EX_DATAERR, f"act {act.name} is {act.state.value}: only an interrupted one is resumed")
+        run = self._new_run(act)
+        await self._change(run, ActState.RUNNING)
+        self._launch(run, is_undo=False)
+        return run
+
+    async def undo(self, number: int, uid: int) -> ActRun:
+        """Undo an act, as far as its entries are still in its hands. Raises `StartError`."""
+        self._refuse_trouble()
+        act = self._known(number)
+        if act.order.kind not in UNDOABLE:
+            raise StartError(os.EX_DATAERR, f"act {act.name} is a {act.order.kind.value}, which can't be undone")
+        if ActState.UNDOING not in NEXT_STATES[act.state]:
+            raise StartError(os.EX_DATAERR, f"act {act.name} is {act.state.value}")
+        before = self._runs.get(number)
+        if before is not None:
+            before.interrupt()
+        await self._lock.acquire()
+        self._lock.release()
+        run = self._new_run(attrs.evolve(self._now_of(number), undone_by=uid))
+        await self._change(run, ActState.UNDOING)
+        self._launch(run, is_undo=True)
+        return run
+
+    # within
+
+    def _known(self, number: int) -> Act:
+        if number not in self._acts:
+            raise StartError(os.EX_DATAERR, f"there is no act {name_of(number)}: mailismus queue acts lists them")
+        return self._now_of(number)
+
+    def _now_of(self, number: int) -> Act:
+        run = self._runs.get(number)
+        return run.act if run is not None else self._acts[number]
+
+    def _new_run(self, act: Act) -> ActRun:
+        before = self._runs.get(act.number)
+        if before is not None:
+            self._acting.awaited.forget(before)
+        keep = Keep(self._settings.kept_s, self._settings.most_bytes, self._used_bytes)
+        run = self._runs[act.number] = ActRun(act, self._acting, keep, self._clock, self._on_change)
+        return run
+
+    def _used_bytes(self) -> int:
+        """Return at most how many bytes of deleted mail are kept."""
+        since = self._acting.now() - self._settings.kept_s
+        acts = map(self._now_of, self._acts)
+        return sum(act.kept_bytes for act in acts if act.begun_at > since and act.state is not ActState.UNDONE)
+
+    def _launch(self, run: ActRun, *, is_undo: bool) -> None:
+        done = Deferred.fromCoroutine(self._run(run, is_undo=is_undo))
+        done.addErrback(self._failed, run)
+
+    async def _run(self, run: ActRun, *, is_undo: bool) -> None:
+        await self._lock.acquire()
+        try:
+            if self._is_stopped or self._runs.get(run.act.number) is not run:
+                return
+            await (run.undo(self._record) if is_undo else run.do(self._record))
+            if self._is_stopped:
+                return  # the file says that it is unfinished: the next start goes on
+            await self._change(run, _end_of(run, is_undo=is_undo))
+        except (StorageError, OSError) as error:
+            run.fail(str(error))
+            self._log.error("Act {name} was interrupted: {error}", name=run.act.name, error=error)
+            if not is_undo and not self._trouble:
+                await self._change(run, ActState.INTERRUPTED)
+        finally:
+            run.end()
+            self._lock.release()
+
+    def _failed(self, failure: Failure, run: ActRun) -> None:
+        run.fail("the server failed; its log says how")
+        self._log.failure("act {name} failed", failure, name=run.act.name)
+
+    def _on_change(self, run: ActRun) -> None:
+        """An entry came back that the act waited for."""
+        if run.waiting or run.act.state is not ActState.WAITING or self._is_stopped:
+            return
+        changing = Deferred.fromCoroutine(self._change(run, ActState.DONE))
+        changing.addErrback(self._failed, run)
+
+    async def _change(self, run: ActRun, state: ActState) -> None:
+        run.enter(state)
+        await self._record(run)
+        if state in _ENDS and self._runs.get(run.act.number) is run:
+            del self._runs[run.act.number]
+
+    async def _record(self, run: ActRun) -> None:
+        self._acts[run.act.number] = run.act
+        await self._append(count_event(run.act, self._acting.now()))
+
+    async def _append(self, event: Mapping[str, object]) -> None:
+        if self._trouble:
+            raise OSError(self._trouble)
+        try:
+            await self._worker.run(_call(self._file.append, event))
+        except OSError as error:
+            self._trouble = f"{self._file.path} can't be written: {error}; no act goes on before the next start"
+            raise
+
+    def _refuse_trouble(self) -> None:
+        if self._trouble:
+            raise StartError(os.EX_IOERR, self._trouble)
+        if self._is_stopped:
+            raise StartError(os.EX_TEMPFAIL, "the server stops")
+
+
+def _end_of(run: ActRun, *, is_undo: bool) -> ActState:
+    if is_undo:
+        return ActState.UNDONE
+    if run.is_stopped:
+        return ActState.INTERRUPTED
+    return ActState.WAITING if run.waiting else ActState.DONE
+
+
+def _call(function: Callable[[Mapping[str, object]], None], event: Mapping[str, object]) -> Callable[[], None]:
+    return lambda: function(event)

@@ -1,0 +1,71 @@
+"""What an act makes of one entry: its settlement (pure).
+
+    hold     incoming, deferred                      -> hold
+    release  hold                                    -> where it stood
+    delete   all but deleted                         -> deleted, or removed
+    bounce   incoming, deferred, hold                -> bounces; of a message without a sender: as delete
+    undo     what the act has in hold, deleted, bounces -> where it stood
+
+*Not here*: which entries match the filter (`queue.filter`); entries that are out (`queue.acts.run`).
+"""
+
+from __future__ import annotations
+
+from mailismus.mail.ids import QueueId
+from mailismus.mail.reply import Reply
+from mailismus.queue.acts.act import Act, ActKind
+from mailismus.queue.acts.marking import FOR_EVER, act_of, before, marked
+from mailismus.queue.interface import Area, Entry, Message, Settlement
+
+_MOST_REASON = 500
+
+CONCERNED = {
+    ActKind.HOLD: frozenset((Area.INCOMING, Area.DEFERRED)),
+    ActKind.RELEASE: frozenset((Area.HELD,)),
+    ActKind.DELETE: frozenset(Area) - {Area.DELETED},
+    ActKind.BOUNCE: frozenset((Area.INCOMING, Area.DEFERRED, Area.HELD)),
+}
+"""The areas whose entries an act changes."""
+
+KEEPS = frozenset((Area.HELD, Area.DELETED, Area.BOUNCES))
+"""The areas in which an entry is in the hands of an act."""
+
+
+def settlement_of(act: Act, message: Message, entry: Entry, now: float, kept_for_s: float) -> Settlement:
+    """Return what the act makes of an entry of an area that it concerns. `kept_for_s`: seconds for which what is deleted is
+    kept; 0: not at all."""
+    kind = act.order.kind
+    if kind is ActKind.RELEASE:
+        return restored(message, entry, now)
+    if kind is ActKind.HOLD:
+        return _moved(act, message, entry, Area.HELD, act.until or FOR_EVER)
+    if kind is ActKind.BOUNCE and message.sender:
+        reply = Reply(554, b"5.7.0", _text_of(act.order.reason))
+        words = marked(entry, act.number)
+        queue_id = QueueId(message.spool_id, entry.number)
+        return Settlement(queue_id, Area.BOUNCES, now, entry.attempts, reply, b"-", words)
+    if kept_for_s <= 0:
+        return Settlement(QueueId(message.spool_id, entry.number), None)
+    return _moved(act, message, entry, Area.DELETED, now + kept_for_s)
+
+
+def restored(message: Message, entry: Entry, now: float) -> Settlement:
+    """Return the settlement that puts an entry back to where it stood before the newest act."""
+    area, due_at, words = before(entry, now)
+    queue_id = QueueId(message.spool_id, entry.number)
+    return Settlement(queue_id, area, due_at, entry.attempts, entry.reply, entry.host, words)
+
+
+def is_of(act: Act, entry: Entry) -> bool:
+    """Whether undoing the act concerns this entry."""
+    return entry.area in KEEPS and act_of(entry) == act.number
+
+
+def _moved(act: Act, message: Message, entry: Entry, area: Area, due_at: float) -> Settlement:
+    words = marked(entry, act.number)
+    queue_id = QueueId(message.spool_id, entry.number)
+    return Settlement(queue_id, area, due_at, entry.attempts, entry.reply, entry.host, words)
+
+
+def _text_of(reason: str) -> bytes:
+    return b"returned by the administrator: " + reason.encode("utf-8", "replace")[:_MOST_REASON]

@@ -1,0 +1,72 @@
+"""Marks of acts on an entry, as words of its recipient: which act has it, and where it stood before (pure).
+
+    act=A7          the act that has the entry; with several, the newest first, a comma between two
+    was=AREA:DUE    for each of them, in the same order: the area before, and the due time in UTC milliseconds
+
+*Rules*: an entry keeps all other words. One without marks is restored by its number of attempts.
+"""
+
+from __future__ import annotations
+
+from mailismus.mail.words import decode_words, encode_words
+from mailismus.queue.acts.act import name_of, number_of
+from mailismus.queue.interface import Area, Entry
+
+ACT, WAS = b"act", b"was"
+FOR_EVER = float(1 << 37)
+"""The due time of an entry that is held until it is released: far beyond any clock, and below what formats hold."""
+MOST_ACTS = 8
+"""Acts that one entry is marked with; of more the oldest are forgotten."""
+
+
+def marked(entry: Entry, number: int) -> bytes:
+    """Return the words of the entry with the mark of the act of this number."""
+    facts = decode_words(entry.words)
+    was = b"%b:%d" % (entry.area.value.encode("ascii"), int(entry.due_at * 1000 + 0.01))
+    facts[ACT] = _join([name_of(number).encode("ascii"), *_split(facts.get(ACT))])
+    facts[WAS] = _join([was, *_split(facts.get(WAS))])
+    return encode_words(facts) or b""
+
+
+def act_of(entry: Entry) -> int | None:
+    """Return the number of the act that has the entry; None: no act has it."""
+    if entry.words is None:
+        return None
+    names = _split(decode_words(entry.words).get(ACT))
+    return number_of(names[0].decode("latin-1")) if names else None
+
+
+def note_of(entry: Entry) -> bytes | None:
+    """Return why an entry of the areas of acts waits, in words; None: it is in none of these."""
+    if entry.area not in (Area.HELD, Area.DELETED):
+        return None
+    number = act_of(entry)
+    by = b"" if number is None else b" by act " + name_of(number).encode("ascii")
+    if entry.area is Area.DELETED:
+        return b"deleted%b, kept for its undoing" % by
+    return b"held%b" % by
+
+
+def before(entry: Entry, now: float) -> tuple[Area, float, bytes]:
+    """Return where an entry stood before the newest act: area, due time (UTC seconds) and words."""
+    facts = decode_words(entry.words)
+    acts, was = _split(facts.pop(ACT, None)), _split(facts.pop(WAS, None))
+    if acts[1:] and was[1:]:
+        facts[ACT], facts[WAS] = _join(acts[1:]), _join(was[1:])
+    area = Area.DEFERRED if entry.attempts else Area.INCOMING
+    due_at = now
+    if was:
+        name, _, due = was[0].partition(b":")
+        try:
+            area, due_at = Area(name.decode("latin-1")), int(due) / 1000
+        except ValueError:
+            pass
+    return area, due_at, encode_words(facts) or b""
+
+
+def _split(value: bytes | None) -> list[bytes]:
+    return value.split(b",") if value else []
+
+
+def _join(parts: list[bytes]) -> bytes:
+    return b",".join(parts[:MOST_ACTS])

@@ -1,0 +1,239 @@
+"""The run of an act: passes over the queue, each slice by slice: claim, settle, count.
+
+*Rules*: a slice is one commit, whole or not at all after a crash. An entry that an act has is marked with it, so that a run
+that is begun again finds only what is left. An act concerns what was there when it began. Entries that are out are not
+recalled: it waits for them (`queue.coming_back`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+
+from mailismus.mail.ids import QueueId, spool_name
+from mailismus.observe.text import plain
+from mailismus.queue.acting import Acting
+from mailismus.queue.acts.act import Act, ActKind, ActState
+from mailismus.queue.acts.decide import CONCERNED, is_of, restored, settlement_of
+from mailismus.queue.acts.marking import act_of
+from mailismus.queue.filter import parse_filter
+from mailismus.queue.gaps import Gaps
+from mailismus.queue.interface import Area, Entry, Filter, Message, Page, Settlement
+
+SLICE = 500
+"""Entries of a slice, about."""
+MOST_PASSES = 4
+"""Passes over the queue, at most: what moved while one went on is found by the next."""
+REST = 1.0
+"""Seconds of rest behind a slice, for each second that it took: deliveries go first."""
+MOST_REST_S = 0.5
+
+_DONE = {
+    ActKind.HOLD: b"held",
+    ActKind.RELEASE: b"released",
+    ActKind.DELETE: b"deleted",
+    ActKind.BOUNCE: b"bounced",
+}
+
+
+Make = Callable[[Message, Entry, float], Settlement]
+"""Makes the settlement of an entry; so many bytes more may be kept."""
+
+
+class RecordRun(Protocol):
+    """Makes the counts of a run durable."""
+
+    async def __call__(self, run: ActRun) -> None:
+        """Raises `OSError`."""
+
+
+class Keep:
+    """How long and how much of deleted mail is kept: `kept_s` seconds (0: nothing), `most_bytes` (0: no limit)."""
+
+    def __init__(self, kept_s: float, most_bytes: int, used_bytes: Callable[[], int]) -> None:
+        self.kept_s, self._most_bytes, self._used_bytes = kept_s, most_bytes, used_bytes
+
+    def room_bytes(self) -> float:
+        """Return how many bytes more may be kept."""
+        return max(0, self._most_bytes - self._used_bytes()) if self._most_bytes else math.inf
+
+
+def filter_of(act: Act) -> Filter:
+    """Return what the act is for. Raises `FilterError`."""
+    order = act.order
+    base, concerned, number, begun_at = (
+        parse_filter(order.words, act.begun_at),
+        CONCERNED[order.kind],
+        act.number,
+        act.begun_at,
+    )
+    (only,) = concerned if len(concerned) == 1 else (None,)
+
+    def matches(message: Message, entry: Entry) -> bool:
+        return (
+            entry.area in concerned
+            and message.received_at <= begun_at
+            and base.matches(message, entry)
+            and act_of(entry) != number
+        )
+
+    return Filter(base.spool_id, base.area or only, matches)
+
+
+def undo_filter_of(act: Act) -> Filter:
+    """Return what undoing the act is for."""
+    area = {ActKind.HOLD: Area.HELD, ActKind.DELETE: Area.DELETED}.get(act.order.kind)
+    return Filter(None, area, lambda message, entry: is_of(act, entry))
+
+
+class ActRun:
+    """One act that is done or undone. `act`: as it is now. `gaps`: entries that could not be read. `on_change`: awaited
+    behind each slice, with the act."""
+
+    def __init__(
+        self, act: Act, acting: Acting, keep: Keep, clock: IReactorTime, on_change: Callable[[ActRun], None]
+    ) -> None:
+        self.act = act
+        self.gaps = Gaps()
+        self.waiting = 0
+        """Entries that are out, and that it waits for."""
+        self.is_scanned = False
+        """It has gone over the whole queue, or was stopped."""
+        self.trouble = ""
+        """Why it has ended before its time; empty: it has not."""
+        self._acting, self._keep, self._clock, self._on_change = acting, keep, clock, on_change
+        self._is_stopped = False
+
+    def enter(self, state: ActState) -> None:
+        """Note that the act is in this state from now on."""
+        self.act = attrs.evolve(self.act, state=state)
+
+    def fail(self, trouble: str) -> None:
+        """Note why it has ended before its time; the first reason counts."""
+        self.trouble = self.trouble or trouble
+
+    def end(self) -> None:
+        """Note that it goes over the queue no more."""
+        self.is_scanned = True
+
+    def interrupt(self) -> None:
+        """End behind the slice under way."""
+        self._is_stopped = True
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether it was interrupted."""
+        return self._is_stopped
+
+    async def do(self, record: RecordRun) -> None:
+        """Do the act, from what is left of it. Raises `StorageError`, `OSError`."""
+        wanted = filter_of(self.act)
+        for number in range(MOST_PASSES):
+            before = self.act.entries
+            out = await self._pass(wanted, record, self._settlement)
+            if self._is_over() or (self.act.entries == before and (number or not out)):
+                break
+
+    async def undo(self, record: RecordRun) -> None:
+        """Restore what is in the act's hands. Raises as `do`."""
+        self._acting.awaited.forget(self)
+        wanted = undo_filter_of(self.act)
+        before = -1
+        while before != self.act.restored and not self._is_stopped:
+            before = self.act.restored
+            await self._pass(wanted, record, None)
+
+    def _is_over(self) -> bool:
+        limit = self.act.order.limit
+        return self._is_stopped or (limit is not None and self.act.entries >= limit)
+
+    async def _pass(self, wanted: Filter, record: RecordRun, make: Make | None) -> bool:
+        """Go over the queue once. `make` None: restore. Return whether entries were out."""
+        cursor: object | None = None
+        has_out = False
+        while True:
+            began_s = self._clock.seconds()
+            page = await self._acting.claim(wanted, cursor, SLICE)
+            self.gaps.add(page.gaps)
+            if make is not None and page.out and self.act.order.limit is None:
+                has_out = True
+                self._acting.expect(page.out, self)
+                self.waiting = self._acting.awaited.count(self)
+            if page.messages:
+                await self._slice(page, make)
+                await record(self)
+            cursor = page.cursor
+            if cursor is None or (self._is_over() if make is not None else self._is_stopped):
+                return has_out
+            await deferLater(self._clock, min(MOST_REST_S, REST * max(0.0, self._clock.seconds() - began_s)))
+
+    async def _slice(self, page: Page, make: Make | None) -> None:
+        act, now, room_bytes = self.act, self._acting.now(), self._keep.room_bytes()
+        limit = act.order.limit if make is not None else None
+        settlements: list[Settlement] = []
+        lines: list[bytes] = []
+        messages = removed = kept_bytes = 0
+        for message in page.messages:
+            has_some = is_kept = False
+            for entry in message.entries:
+                if limit is not None and act.entries + len(settlements) >= limit:
+                    self._acting.give_back(QueueId(message.spool_id, entry.number), entry.due_at)
+                    continue
+                one = restored(message, entry, now) if make is None else make(message, entry, room_bytes - kept_bytes)
+                settlements.append(one)
+                has_some = True
+                is_kept = is_kept or one.area is Area.DELETED
+                removed += one.area is None
+                lines.append(self._line(message, entry, is_undone=make is None))
+            messages += has_some
+            kept_bytes += message.stored_bytes if is_kept else 0
+        if not settlements:
+            return
+        await self._acting.settle(page.messages, settlements, lines)
+        if make is None:
+            self.act = attrs.evolve(self.act, restored=self.act.restored + len(settlements))
+            return
+        self.act = attrs.evolve(
+            self.act,
+            entries=self.act.entries + len(settlements),
+            messages=self.act.messages + messages,
+            removed=self.act.removed + removed,
+            kept_bytes=self.act.kept_bytes + kept_bytes,
+        )
+
+    def _settlement(self, message: Message, entry: Entry, room_bytes: float) -> Settlement:
+        kept_s = self._keep.kept_s if message.stored_bytes <= room_bytes else 0.0
+        return settlement_of(self.act, message, entry, self._acting.now(), kept_s)
+
+    def _line(self, message: Message, entry: Entry, *, is_undone: bool) -> bytes:
+        act = self.act
+        what = b"restored" if is_undone else _DONE[act.order.kind]
+        reason = plain(act.order.reason.encode("utf-8", "backslashreplace"))
+        words = (spool_name(message.spool_id), plain(entry.recipient), what, act.name.encode(), reason)
+        return b"%b: to=<%b>, status=%b (act %b: %b)" % words
+
+    # `AwaitingAct`
+
+    def settlement_of(self, message: Message, entry: Entry) -> Settlement | None:
+        if entry.area not in CONCERNED[self.act.order.kind]:
+            return None
+        return self._settlement(message, entry, self._keep.room_bytes())
+
+    def came_back(self, message: Message, entry: Entry, settlement: Settlement | None) -> None:
+        self.waiting = self._acting.awaited.count(self)
+        if settlement is not None:
+            self._acting.log([self._line(message, entry, is_undone=False)])
+            is_kept = settlement.area is Area.DELETED
+            self.act = attrs.evolve(
+                self.act,
+                entries=self.act.entries + 1,
+                messages=self.act.messages + 1,
+                removed=self.act.removed + (settlement.area is None),
+                kept_bytes=self.act.kept_bytes + (message.stored_bytes if is_kept else 0),
+            )
+        self._on_change(self)

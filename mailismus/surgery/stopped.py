@@ -1,0 +1,123 @@
+"""Requests about acts, answered over a stopped queue: it is opened as a start opens it, and nothing is delivered.
+
+*Rules*: the locks are held while the command lasts; a server that starts meanwhile is refused (75). The first Ctrl-C
+interrupts the act behind its slice; a second one, or a kill, leaves it unfinished: the next start goes on with it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator
+from typing import TypeVar, cast
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.epollreactor import EPollReactor
+from twisted.python.failure import Failure
+
+from mailismus.admin.model.left_out import left_out
+from mailismus.admin.protocol.wire import Refusal, Request, decode
+from mailismus.admin.server.acting import begin_acting
+from mailismus.admin.server.answers import LookableQueue, VerbAnswer
+from mailismus.errors import StartError
+from mailismus.queue.acts.acts import Acts
+from mailismus.queue.provider import IOpenedQueue, QueueReactor
+
+TURN_S = 0.05
+"""Seconds that a turn of the reactor lasts at most."""
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class StoppedActing:
+    """A stopped queue that was opened, and its acts. `acts` None: it keeps no record of them."""
+
+    opened: IOpenedQueue
+    manager: LookableQueue
+    acts: Acts | None
+
+
+OpenForActs = Callable[[QueueReactor], StoppedActing]
+"""Opens the queue. Raises `StartError`: 75 where another process holds it."""
+
+
+class _Turns:
+    """A reactor of its own, which turns while something is waited for: a command may ask several times."""
+
+    def __init__(self) -> None:
+        self._reactor = EPollReactor()  # type: ignore[no-untyped-call]  # Twisted has no annotation here
+        self._interrupt: Callable[[], None] | None = None
+
+    @property
+    def reactor(self) -> QueueReactor:
+        """The reactor."""
+        return cast(QueueReactor, self._reactor)
+
+    def on_interrupt(self, act: Callable[[], None]) -> None:
+        """Call `act` at the first Ctrl-C, and go on waiting."""
+        self._interrupt = act
+
+    def wait(self, deferred: Deferred[T]) -> T:
+        """Return its result, or raise its failure."""
+        results: list[T] = []
+        failures: list[Failure] = []
+        deferred.addCallbacks(results.append, failures.append)
+        while not results and not failures:
+            try:
+                self._reactor.iterate(TURN_S)
+            except KeyboardInterrupt:
+                act, self._interrupt = self._interrupt, None
+                if act is None:
+                    raise
+                act()
+        if failures:
+            failures[0].raiseException()
+        return results[0]
+
+
+class StoppedSession:
+    """Requests about acts of a stopped queue. It is opened by the first one, and held until `close`: for the rest of a
+    process, which need not close files that only its end closes."""
+
+    def __init__(self, open_queue: OpenForActs) -> None:
+        self._open_queue = open_queue
+        self._turns = _Turns()
+        self._acting: StoppedActing | None = None
+
+    def ask(self, request: Request) -> Generator[dict[str, object], None, None]:
+        """Yield the lines of the answer. Closing interrupts an act. Raises `StartError`: 74 at the end where a part of the
+        queue could not be read."""
+        acting, turns = self._opened(), self._turns
+        answer: VerbAnswer | None = None
+        try:
+            answer = begin_acting(request, acting.manager, time.time(), acting.acts, os.getuid())
+            turns.on_interrupt(answer.close)
+            while (part := turns.wait(Deferred.fromCoroutine(answer.next()))) is not None:
+                yield from map(decode, part)
+        except Refusal as refusal:
+            raise StartError(refusal.status, refusal.text) from None
+        finally:
+            if answer is not None:
+                answer.close()
+        if answer.gaps:
+            raise StartError(os.EX_IOERR, left_out(answer.gaps.all()))
+
+    def _opened(self) -> StoppedActing:
+        if self._acting is None:
+            self._acting = acting = self._open_queue(self._turns.reactor)
+            self._turns.wait(acting.opened.begin())
+            if acting.acts is not None:
+                acting.acts.start()
+        return self._acting
+
+    def close(self) -> None:
+        """End the slice under way, and give up the locks. Harmless when repeated."""
+        acting, self._acting = self._acting, None
+        if acting is None:
+            return
+        if acting.acts is not None:
+            self._turns.wait(acting.acts.stop())
+        self._turns.wait(acting.opened.queue.close())
+        acting.opened.end()

@@ -1,0 +1,215 @@
+"""The commands of acts, over a running server with a real socket."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from twisted.internet.defer import Deferred, succeed
+
+from mailismus.disk.posix import PosixDisk
+from mailismus.disk.worker import ThreadPool
+from mailismus.queue.acts.act_file import ActFile
+from mailismus.queue.acts.acts import Acts, KeepSettings
+from mailismus.queue.interface import Area
+from tests.admin.worlds import Running, World
+
+
+class Terminal(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def acting(running: Running, tmp_path: Path) -> Iterator[Running]:
+    """A server with acts."""
+    state = tmp_path / "state"
+    state.mkdir()
+    made: list[Acts] = []
+
+    def begin() -> Deferred[None]:
+        worker = ThreadPool(running.reactor, "acts")
+        acts = Acts(running.queue.acting, ActFile(PosixDisk(), str(state)), worker, running.reactor, KeepSettings(60.0, 0))
+        acts.load()
+        acts.start()
+        running.task.take_acts(acts)
+        made.append(acts)
+        return succeed(None)
+
+    running.do(begin)
+    yield running
+    running.do(made[0].stop)
+
+
+def areas(running: Running) -> dict[str, int]:
+    """How many entries each area has; those without any are left out."""
+    summary = running.do(running.queue.summary)
+    return {area.value: count.entries for area, count in summary.areas.items() if count.entries}
+
+
+def test_a_hold_says_what_it_concerns_and_what_it_did(
+    world: World, acting: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    acting.put(b"a@x.example", b"b@x.example", b"c@y.example")
+    assert world.run("queue", "hold", "domain=x.example", "--reason", "sick") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "2 entries of 1 message match",
+        "         2  x.example",
+        "A1: 2 entries held",
+    ]
+    assert areas(acting) == {"hold": 2, "incoming": 1}
+    assert world.run("queue", "list", "area=hold") == 0
+    listed = capsys.readouterr().out
+    assert "-1 hold, 0 attempts, until released: held by act A1)" in listed
+    assert world.run("queue", "release", "--all", "--reason", "well") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "A2: 2 entries released"
+    assert areas(acting) == {"incoming": 3}
+
+
+def test_json_tells_of_what_is_held(world: World, acting: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    acting.put(b"a@x.example")
+    world.run("queue", "hold", "--all", "--reason", "sick")
+    capsys.readouterr()
+    world.run("queue", "list", "--json")
+    value = json.loads(capsys.readouterr().out)
+    assert value["queue_name"] == "hold"
+    assert value["recipients"][0]["next_attempt"] is None
+    assert value["recipients"][0]["delay_reason"] == "held by act A1"
+    world.run("queue", "count", "--json")
+    assert json.loads(capsys.readouterr().out)["hold"]["entries"] == 1
+
+
+def test_deleted_mail_is_listed_where_it_is_asked_for_and_comes_back(
+    world: World, acting: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    acting.put(b"a@x.example")
+    assert world.run("queue", "delete", "recipient=a@*", "--reason", "spam") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "A1: 1 entry deleted"
+    world.run("queue", "list", "domain=x.example")
+    assert "No entry matches" in capsys.readouterr().out
+    world.run("queue", "list", "area=deleted")
+    assert "deleted by act A1, kept for its undoing" in capsys.readouterr().out
+    assert world.run("queue", "undo", "a1") == 0
+    assert capsys.readouterr().out.splitlines() == ["A1 undone: 1 entry restored"]
+    assert areas(acting) == {"incoming": 1}
+
+
+def test_acts_are_listed(world: World, acting: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    world.run("queue", "acts")
+    assert capsys.readouterr().out == "No act is on record\n"
+    acting.put(b"a@x.example")
+    world.run("queue", "hold", "domain=x.example", "--for", "2h", "--reason", "why \x1b[2J not")
+    world.run("queue", "undo", "A1")
+    capsys.readouterr()
+    world.run("queue", "acts")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("A1     ")
+    assert "hold, undone, by " in lines[0]
+    assert lines[1].startswith("       1 entry of 1 message, 1 restored by ")
+    assert ", until " in lines[1]
+    assert lines[2].startswith("       domain=x.example: why ")
+    assert "\x1b" not in "".join(lines)
+    world.run("queue", "acts", "--json")
+    value = json.loads(capsys.readouterr().out)
+    assert (value["act"], value["kind"], value["state"], value["restored"]) == ("A1", "hold", "undone", 1)
+    assert value["filter"] == ["domain=x.example"]
+    assert value["until"] - value["begun"] == 7200
+
+
+def test_a_dry_run_changes_nothing(world: World, acting: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    acting.put(*(b"a@x%02d.example" % number for number in range(25)))
+    assert world.run("queue", "bounce", "--all", "--dry-run", "--reason", "try") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "25 entries of 1 message match"
+    assert len(lines) == 22
+    assert lines[-1] == "         5  (in 5 more domains)"
+    assert areas(acting) == {"incoming": 25}
+    world.run("queue", "acts")
+    assert capsys.readouterr().out == "No act is on record\n"
+
+
+def test_what_is_out_is_told(world: World, acting: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    acting.put(b"a@x.example", b"b@x.example")
+    acting.do(lambda: acting.queue.take(Area.INCOMING, 1))
+    world.run("queue", "hold", "--all", "--reason", "sick")
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "A1: 1 entry held",
+        "1 more are out for delivery: those that come back are held then",
+    ]
+    world.run("queue", "acts")
+    assert "hold, waiting for deliveries for 1, by " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("answer", "held"), [("y\n", 101), ("n\n", 0), ("", 0)])
+def test_a_terminal_is_asked_where_many_match(
+    world: World, acting: Running, monkeypatch: pytest.MonkeyPatch, answer: str, held: int
+) -> None:
+    acting.put(*(b"a%d@x.example" % number for number in range(101)))
+    out, answers = Terminal(), Terminal(answer)
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stdin", answers)
+    assert world.run("queue", "hold", "--all", "--reason", "sick") == 0
+    assert "hold 101 entries? [y/N]" in out.getvalue()
+    assert areas(acting).get("hold", 0) == held
+
+
+def test_yes_a_limit_and_a_pipe_are_answers(world: World, acting: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    acting.put(*(b"a%d@x.example" % number for number in range(150)))
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.setattr(sys, "stdin", Terminal("no\n"))
+    world.run("queue", "hold", "--all", "--reason", "sick", "--limit", "20")
+    assert areas(acting)["hold"] == 20
+    world.run("queue", "hold", "--all", "--reason", "sick", "--yes")
+    assert areas(acting) == {"hold": 150}
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    world.run("queue", "release", "--all", "--reason", "well")
+    assert areas(acting) == {"incoming": 150}
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "text"),
+    [
+        (("hold", "--reason", "x"), 64, "queue hold: write a FILTER, or --all for everything"),
+        (("hold", "--all", "older=1h", "--reason", "x"), 64, "--all is for everything"),
+        (("hold", "colour=red", "--reason", "x"), 64, '"colour=red" is no filter'),
+        (("undo", "A9"), 65, "there is no act A9"),
+        (("acts", "--resume", "A9"), 65, "there is no act A9"),
+    ],
+)
+def test_what_is_wrong_is_refused(world: World, acting: Running, words: tuple[str, ...], status: int, text: str) -> None:
+    found = world.refusal("queue", *words)
+    assert found[0] == status
+    assert text in found[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("hold", "--all"),
+        ("hold", "--all", "--reason", " "),
+        ("hold", "--all", "--reason", "x", "--for", "0"),
+        ("hold", "--all", "--reason", "x", "--limit", "0"),
+        ("release", "--all", "--reason", "x", "--for", "2h"),
+        ("undo", "7"),
+        ("undo",),
+    ],
+)
+def test_a_command_line_that_is_wrong_ends_it(world: World, words: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        world.run("queue", *words)
+    assert ended.value.code == 2
+
+
+def test_without_a_server_the_stopped_queue_is_asked(world: World) -> None:
+    assert world.refusal("queue", "hold", "--all", "--reason", "x") == (75, "another process holds the queue")
+    assert world.refusal("queue", "acts")[0] == 75
+
+
+def test_a_queue_without_a_record_has_no_acts(world: World, running: Running) -> None:
+    assert world.refusal("queue", "acts") == (69, "this queue keeps no record of acts, so there are none")

@@ -1,0 +1,205 @@
+"""Acts of administrators over every provider: what each does, and that a stop in the middle leaves nothing half done."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterator
+from typing import Any, TypeVar
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from mailismus.config.values.settings import RetrySettings
+from mailismus.observe.maillog import MemoryMailLog
+from mailismus.queue.acts.act import ActKind, ActState, Order
+from mailismus.queue.acts.act_file import ActFile
+from mailismus.queue.acts.acts import Acts, KeepSettings
+from mailismus.queue.acts.run import SLICE, ActRun
+from mailismus.queue.interface import Area, IQueue, Settlement
+from mailismus.queue.manager import QueueManager
+from tests.contracts.bench import CONTENT, LATER_REPLY, NO_REPLY, Bench, addresses
+from tests.contracts.harness import DurableHarness, QueueHarness
+from tests.contracts.samples import Contract
+from tests.fakes.disk import MemoryDisk
+from tests.fakes.worker import MemoryWorker
+
+T = TypeVar("T")
+RETRY = RetrySettings(maxtime_s=7 * 86400.0, maxtime_reports_s=86400.0, delays_s=(900.0,))
+
+
+class ActBench(Bench):
+    """A queue with acts. `disk`: of the file of acts."""
+
+    def __init__(self, harness: QueueHarness, queue: IQueue, disk: MemoryDisk) -> None:
+        super().__init__(harness, queue)
+        self.disk = disk
+        if "/acts" not in disk.directories:
+            disk.make_directory("/acts")
+        clock, self.worker = harness.clock, MemoryWorker(is_prompt=True)
+        self.manager = QueueManager(queue, RETRY, clock, clock.seconds, MemoryMailLog())
+        keep = KeepSettings(3600.0, 0)
+        self.acts = Acts(self.manager.acting, ActFile(disk, "/acts"), self.worker, clock, keep)
+        self.acts.load()
+        self.acts.start()
+
+    def do(self, coroutine: Coroutine[Deferred[Any], Any, T]) -> T:
+        return self.wait(Deferred.fromCoroutine(coroutine))
+
+    def begin(self, kind: ActKind, *words: str) -> ActRun:
+        return self.do(self.acts.begin(Order(kind, 0, words, "because")))
+
+    def finish(self, run: ActRun) -> ActRun:
+        for _ in range(10_000):
+            if run.is_scanned:
+                assert not run.trouble
+                return run
+            self.harness.advance(0.01)
+        raise AssertionError("the act never ends")
+
+    def order(self, kind: ActKind, *words: str) -> ActRun:
+        return self.finish(self.begin(kind, *words))
+
+    def undo(self, run: ActRun) -> ActRun:
+        return self.finish(self.do(self.acts.undo(run.act.number, 0)))
+
+    def pass_seconds(self, seconds: int) -> None:
+        for _ in range(10 * seconds):
+            self.harness.advance(0.1)
+
+    def areas(self) -> dict[Area, int]:
+        """How many entries each area has; those without any are left out."""
+        return {area: count.entries for area, count in self.summary().areas.items() if count.entries}
+
+    def facts(self) -> dict[tuple[int, int], tuple[object, ...]]:
+        """All entries, as they are restored."""
+        return {
+            (message.spool_id, entry.number): (
+                *(entry.area, int(entry.due_at * 1000), entry.attempts, entry.reply, entry.host, entry.words),
+            )
+            for message, entry in self.search()
+        }
+
+
+def fill(bench: Bench) -> None:
+    """Entries of every area, at hand and at rest: two new, one deferred, one a bounce, and a deferred one of its own."""
+    bench.put(addresses(4), sender=b"a@b.example")
+    first, second, third, fourth = bench.take_ids()
+    bench.defer([second], bench.now() + 36_000)
+    bench.commit((), [Settlement(third, Area.BOUNCES, bench.now() + 36_000, 1, NO_REPLY)])
+    bench.queue.give_back([first, fourth], bench.now())
+    bench.put([b"other@e.example"], sender=b"z@b.example", received_at=bench.now() - 100)
+    (taken,) = [queue_id for queue_id in bench.take_ids() if queue_id.spool_id != first.spool_id]
+    bench.defer([taken], bench.now() + 7200, 3, LATER_REPLY)
+    bench.queue.give_back([first, fourth], bench.now())
+
+
+class ActingContract(Contract):
+    """Acts while the queue runs."""
+
+    @pytest.fixture
+    def acting(self, harness: QueueHarness) -> Iterator[ActBench]:
+        bench = ActBench(harness, harness.make(), MemoryDisk())
+        fill(bench)
+        bench.pass_seconds(20)
+        yield bench
+        harness.close()
+
+    @pytest.mark.parametrize(
+        ("kind", "after"),
+        [
+            (ActKind.HOLD, {Area.HELD: 4, Area.BOUNCES: 1}),
+            (ActKind.DELETE, {Area.DELETED: 5}),
+            (ActKind.BOUNCE, {Area.BOUNCES: 5}),
+        ],
+    )
+    def test_undoing_brings_back_what_was_there(self, acting: ActBench, kind: ActKind, after: dict[Area, int]) -> None:
+        before = acting.facts()
+        run = acting.order(kind)
+        assert acting.areas() == after
+        assert run.act.entries == (5 if kind is ActKind.DELETE else 4)
+        acting.pass_seconds(20)
+        undone = acting.undo(run)
+        assert undone.act.restored == run.act.entries
+        found = acting.facts()
+        if kind is ActKind.BOUNCE:
+            left = {key: value[:3] for key, value in found.items()}
+            assert left == {key: value[:3] for key, value in before.items()}
+        else:
+            assert found == before
+        assert undone.act.state is ActState.UNDONE
+
+    def test_an_act_concerns_what_matches(self, acting: ActBench) -> None:
+        assert acting.order(ActKind.HOLD, "domain=e.example").act.entries == 1
+        assert acting.order(ActKind.HOLD, "area=deferred").act.entries == 1
+        assert acting.order(ActKind.DELETE, "reply=no such").act.entries == 1
+        assert acting.order(ActKind.RELEASE, "recipient=other@*").act.entries == 1
+        assert acting.areas() == {Area.INCOMING: 2, Area.DEFERRED: 1, Area.HELD: 1, Area.DELETED: 1}
+
+    def test_what_is_held_is_not_taken_and_what_is_released_is(self, acting: ActBench) -> None:
+        acting.order(ActKind.HOLD)
+        later = acting.now() + 1e6
+        assert [acting.take(area, now=later) for area in (Area.INCOMING, Area.DEFERRED)] == [[], []]
+        acting.order(ActKind.RELEASE)
+        assert len(acting.take_ids()) == 2
+        assert len([one for message in acting.take_until(Area.DEFERRED, 2, later) for one in message.entries]) == 2
+
+    def test_what_was_deleted_goes_with_its_message(self, acting: ActBench) -> None:
+        spool_ids = {message.spool_id for message, _ in acting.search()}
+        acting.order(ActKind.DELETE)
+        assert all(acting.read(spool_id) == CONTENT for spool_id in spool_ids)
+        acting.harness.advance(3600)
+        acting.pass_seconds(20)
+        assert acting.areas() == {}
+
+    def test_a_thousand_entries_are_acted_on_in_slices(self, acting: ActBench) -> None:
+        for _ in range(4):
+            acting.put([b"m%d@many.example" % number for number in range(300)])
+        acting.harness.advance(1)
+        run = acting.order(ActKind.HOLD, "domain=many.example")
+        assert (run.act.entries, acting.areas()[Area.HELD]) == (1200, 1200)
+        assert acting.order(ActKind.DELETE, "area=hold", "recipient=m1*").act.entries == 4 * 111
+        assert acting.undo(run).act.restored == 4 * 189
+
+
+class DurableActingContract(Contract):
+    """Acts over a stop, clean or not."""
+
+    @pytest.fixture
+    def harness(self) -> Iterator[DurableHarness]:
+        raise NotImplementedError("a provider's test module brings it")
+
+    @pytest.mark.parametrize("is_crash", [False, True])
+    @pytest.mark.parametrize("kind", [ActKind.HOLD, ActKind.DELETE])
+    @pytest.mark.parametrize("steps", [0, 3, 12])
+    def test_a_stop_in_the_middle_is_gone_on_from(
+        self, harness: DurableHarness, kind: ActKind, steps: int, *, is_crash: bool
+    ) -> None:
+        bench = ActBench(harness, harness.make(), MemoryDisk())
+        count = 4 * SLICE
+        for _ in range(4):
+            bench.put([b"m%d@many.example" % number for number in range(count // 4)])
+        bench.harness.advance(1)
+        before = bench.facts()
+        run = bench.begin(kind)
+        for _ in range(steps):
+            bench.harness.advance(0.05)
+        number = run.act.number
+        if is_crash:
+            bench.worker.fault = OSError("the process is gone")
+            bench.disk.power_cut()
+            queue = harness.crash(bench.queue)
+        else:
+            bench.wait(bench.acts.stop())
+            queue = harness.restart(bench.queue)
+        after = ActBench(harness, queue, bench.disk)
+        area = Area.HELD if kind is ActKind.HOLD else Area.DELETED
+        for _ in range(1000):
+            if after.acts.all()[0].state is ActState.DONE:
+                break
+            after.pass_seconds(1)
+        assert after.areas() == {area: count}
+        act = after.acts.all()[0]
+        assert (act.state, act.number) == (ActState.DONE, number)
+        undone = after.finish(after.do(after.acts.undo(number, 0)))
+        assert undone.act.restored == count
+        assert after.facts() == before
+        harness.close()

@@ -1,0 +1,277 @@
+"""Acts over a queue in memory: what each does, what is out, what a stop leaves, what undoing brings back."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from mailismus.errors import StartError
+from mailismus.mail.outcome import Outcome, OutcomeKind
+from mailismus.mail.reply import Reply
+from mailismus.queue.acts.act import ActKind, ActState
+from mailismus.queue.acts.marking import FOR_EVER
+from mailismus.queue.acts.run import SLICE
+from mailismus.queue.filter import FilterError
+from mailismus.queue.interface import Area
+from tests.fakes.managing import settle
+from tests.queue.acts.world import ActWorld
+
+DELIVERED = Outcome(OutcomeKind.DELIVERED, Reply(250, b"2.0.0", b"ok"), b"mx[192.0.2.1]:25")
+LATER = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.3.0", b"later"), b"mx[192.0.2.1]:25")
+FAILED = Outcome(OutcomeKind.FAILED, Reply(550, b"5.1.1", b"no such user"), b"mx[192.0.2.1]:25")
+
+
+@pytest.fixture
+def world() -> ActWorld:
+    return ActWorld()
+
+
+def defer_all(world: ActWorld) -> None:
+    for message in world.take():
+        settle(world.manager, message, [(entry, LATER) for entry in message.entries])
+    world.clock.advance(0.1)
+
+
+def test_a_hold_keeps_what_matches_and_a_release_lets_it_go(world: ActWorld) -> None:
+    world.put(b"a@held.example", b"b@free.example")
+    run = world.order(ActKind.HOLD, "domain=held.example")
+    assert (run.act.state, run.act.entries, run.act.messages) == (ActState.DONE, 1, 1)
+    assert world.areas() == {Area.HELD: 1, Area.INCOMING: 1}
+    (held,) = world.entries(Area.HELD)
+    assert (held.recipient, held.due_at, held.attempts) == (b"a@held.example", FOR_EVER, 0)
+    assert [entry.recipient for message in world.take() for entry in message.entries] == [b"b@free.example"]
+    assert world.order(ActKind.RELEASE).act.entries == 1
+    (message,) = world.take()
+    (entry,) = message.entries
+    assert (entry.recipient, entry.words, entry.area) == (b"a@held.example", None, Area.INCOMING)
+
+
+def test_a_deferred_entry_is_released_to_its_next_attempt(world: ActWorld) -> None:
+    world.put()
+    defer_all(world)
+    (before,) = world.entries()
+    facts = (before.area, int(before.due_at * 1000) / 1000, before.attempts, before.reply, before.host)
+    act = world.order(ActKind.HOLD).act
+    world.undo(act)
+    (after,) = world.entries()
+    assert (after.area, after.due_at, after.attempts, after.reply, after.host) == facts
+
+
+def test_a_hold_for_a_time_ends_by_itself(world: ActWorld) -> None:
+    world.put()
+    world.order(ActKind.HOLD, for_s=7200.0)
+    world.clock.pump([1.0] * 7100)
+    assert world.areas() == {Area.HELD: 1}
+    world.clock.pump([1.0] * 102)
+    assert world.areas() == {Area.INCOMING: 1}
+    assert any(b"status=released: the time of its hold is over" in line for line in world.mail_log.lines)
+
+
+def test_deleted_mail_is_kept_and_then_removed_for_good(world: ActWorld) -> None:
+    spool_id = world.put(b"a@x.example", b"b@x.example")
+    act = world.order(ActKind.DELETE).act
+    assert (act.entries, act.messages, act.kept_bytes, act.removed) == (2, 1, 100, 0)
+    assert world.areas() == {Area.DELETED: 2}
+    assert world.take() == []
+    assert world.manager.read(spool_id)
+    world.clock.pump([60.0] * 61)
+    world.clock.pump([0.1] * 10)
+    assert world.areas() == {}
+    assert any(b": removed" in line for line in world.mail_log.lines)
+
+
+def test_undoing_restores_what_was_deleted(world: ActWorld) -> None:
+    world.put(b"a@x.example", b"b@x.example")
+    act = world.order(ActKind.DELETE).act
+    run = world.undo(act)
+    assert (run.act.state, run.act.restored, run.act.undone_by) == (ActState.UNDONE, 2, 8)
+    assert world.areas() == {Area.INCOMING: 2}
+    assert world.undo(run.act).act.restored == 2
+
+
+def test_nothing_is_kept_without_time_or_room() -> None:
+    for world in (ActWorld(kept_s=0.0), ActWorld(most_bytes=50)):
+        world.put()
+        act = world.order(ActKind.DELETE).act
+        assert (act.entries, act.removed, act.kept_bytes) == (1, 1, 0)
+        assert world.areas() == {}
+
+
+def test_room_is_for_all_that_is_kept() -> None:
+    world = ActWorld(most_bytes=250)
+    for _ in range(3):
+        world.put()
+    act = world.order(ActKind.DELETE).act
+    assert (act.entries, act.removed, act.kept_bytes) == (3, 1, 200)
+    world.undo(act)
+    assert world.areas() == {Area.INCOMING: 2}
+    assert world.order(ActKind.DELETE).act.removed == 0
+
+
+def test_a_bounce_is_a_failure_with_the_reason(world: ActWorld) -> None:
+    world.put(b"a@x.example", b"b@x.example")
+    act = world.order(ActKind.BOUNCE, "recipient=a@*").act
+    (bounce,) = world.entries(Area.BOUNCES)
+    assert bounce.reply == Reply(554, b"5.7.0", b"returned by the administrator: because")
+    assert world.undo(act).act.restored == 1
+    assert world.areas() == {Area.INCOMING: 2}
+
+
+def test_a_bounce_of_a_report_is_a_deletion(world: ActWorld) -> None:
+    world.put(sender=b"")
+    world.order(ActKind.BOUNCE)
+    assert world.areas() == {Area.DELETED: 1}
+
+
+def test_acts_lie_upon_each_other(world: ActWorld) -> None:
+    world.put()
+    hold = world.order(ActKind.HOLD).act
+    delete = world.order(ActKind.DELETE).act
+    assert world.undo(hold).act.restored == 0
+    world.undo(delete)
+    (entry,) = world.entries()
+    assert (entry.area, entry.due_at) == (Area.HELD, FOR_EVER)
+    assert world.undo(hold).act.restored == 1
+    assert world.areas() == {Area.INCOMING: 1}
+
+
+def test_what_came_later_is_not_concerned(world: ActWorld) -> None:
+    world.put()
+    run = world.do(world.acts.begin(world.order(ActKind.HOLD).act.order))
+    world.clock.advance(5.0)
+    world.put()
+    world.finish(run)
+    assert world.areas() == {Area.HELD: 1, Area.INCOMING: 1}
+
+
+def test_a_limit_is_kept_and_the_rest_goes_on(world: ActWorld) -> None:
+    world.put(*(b"r%d@x.example" % number for number in range(10)))
+    assert world.order(ActKind.HOLD, limit=4).act.entries == 4
+    assert world.areas() == {Area.HELD: 4, Area.INCOMING: 6}
+    assert sum(len(message.entries) for message in world.take()) == 6
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "area"),
+    [
+        (ActKind.HOLD, LATER, Area.HELD),
+        (ActKind.DELETE, LATER, Area.DELETED),
+        (ActKind.BOUNCE, LATER, Area.BOUNCES),
+        (ActKind.HOLD, FAILED, Area.BOUNCES),
+        (ActKind.DELETE, FAILED, Area.DELETED),
+        (ActKind.HOLD, DELIVERED, None),
+    ],
+)
+def test_what_is_out_is_acted_on_when_it_comes_back(
+    world: ActWorld, kind: ActKind, outcome: Outcome, area: Area | None
+) -> None:
+    world.put()
+    (message,) = world.take()
+    run = world.order(kind)
+    assert (run.act.state, run.waiting, run.act.entries) == (ActState.WAITING, 1, 0)
+    assert world.acts.waiting_of(run.act.number) == 1
+    settle(world.manager, message, [(message.entries[0], outcome)])
+    world.clock.pump([0.1] * 10)
+    assert world.areas() == ({} if area is None else {area: 1})
+    (act,) = world.acts.all()
+    assert act.state is ActState.DONE
+    if area is not None and not (kind is ActKind.HOLD and outcome is FAILED):
+        assert act.entries == 1
+        assert world.undo(act).act.restored == 1
+        (entry,) = world.entries()
+        assert entry.attempts == 1
+        assert entry.area is (Area.DEFERRED if outcome is LATER else Area.BOUNCES)
+
+
+def test_what_is_given_back_untried_is_acted_on(world: ActWorld) -> None:
+    world.put(b"a@x.example", b"b@y.example")
+    (message,) = world.take()
+    run = world.order(ActKind.HOLD, "domain=x.example")
+    world.manager.give_back(message, message.entries, 0.0)
+    world.clock.pump([0.1] * 10)
+    assert world.areas() == {Area.HELD: 1, Area.INCOMING: 1}
+    assert run.act.state is ActState.DONE
+    assert [entry.number for message in world.take() for entry in message.entries] == [2]
+
+
+def test_undoing_ends_the_waiting(world: ActWorld) -> None:
+    world.put()
+    (message,) = world.take()
+    run = world.order(ActKind.HOLD)
+    world.undo(run.act)
+    settle(world.manager, message, [(message.entries[0], LATER)])
+    world.clock.advance(1.0)
+    assert world.areas() == {Area.DEFERRED: 1}
+
+
+@pytest.mark.parametrize("is_crash", [False, True])
+def test_a_stop_in_the_middle_is_gone_on_from(world: ActWorld, *, is_crash: bool) -> None:
+    world.put(*(b"r%d@x.example" % number for number in range(3 * SLICE)))
+    run = world.do(world.acts.begin(world.order(ActKind.HOLD, "domain=none.example").act.order))
+    run = world.do(world.acts.begin(attrs.evolve(run.act.order, words=())))
+    while world.areas().get(Area.HELD, 0) < SLICE:
+        world.clock.advance(0.01)
+    world.start_again(is_crash=is_crash)
+    world.clock.pump([0.1] * 300)
+    assert world.areas() == {Area.HELD: 3 * SLICE}
+    act = world.acts.all()[-1]
+    assert act.state is ActState.DONE
+    assert world.undo(act).act.restored == 3 * SLICE
+    assert world.areas() == {Area.INCOMING: 3 * SLICE}
+
+
+def test_an_interrupted_act_is_resumed(world: ActWorld) -> None:
+    world.put(*(b"r%d@x.example" % number for number in range(3 * SLICE)))
+    done = world.order(ActKind.HOLD, "domain=none.example")
+    run = world.do(world.acts.begin(attrs.evolve(done.act.order, words=())))
+    run.interrupt()
+    world.finish(run)
+    assert run.act.state is ActState.INTERRUPTED
+    assert run.act.entries < 3 * SLICE
+    world.start_again()
+    world.clock.pump([0.1] * 300)
+    assert world.areas()[Area.INCOMING] == 3 * SLICE - run.act.entries
+    again = world.finish(world.do(world.acts.resume(run.act.number)))
+    assert (again.act.state, again.act.entries) == (ActState.DONE, 3 * SLICE)
+
+
+def test_an_act_waits_behind_a_start_too(world: ActWorld) -> None:
+    world.put()
+    world.take()
+    act = world.order(ActKind.HOLD).act
+    assert act.state is ActState.WAITING
+    world.start_again(is_crash=True)
+    world.clock.pump([0.1] * 20)
+    assert world.acts.all()[0].state is ActState.WAITING
+
+
+def test_what_cannot_be_done_is_refused(world: ActWorld) -> None:
+    world.put()
+    with pytest.raises(FilterError):
+        world.order(ActKind.HOLD, "colour=red")
+    assert world.acts.all() == []
+    release = world.order(ActKind.RELEASE).act
+    for refused in (world.acts.undo(99, 0), world.acts.undo(release.number, 0), world.acts.resume(release.number)):
+        with pytest.raises(StartError):
+            world.do(refused)
+
+
+def test_a_file_that_cannot_be_written_ends_all_acts(world: ActWorld) -> None:
+    world.put()
+    world.disk.fault = lambda act, path: OSError(5, "sick") if path.endswith("acts") and act == "sync" else None
+    with pytest.raises(StartError, match="can't be written"):
+        world.order(ActKind.HOLD)
+    world.disk.fault = None
+    with pytest.raises(StartError, match="can't be written"):
+        world.order(ActKind.HOLD)
+    assert world.areas() == {Area.INCOMING: 1}
+    world.start_again()
+    assert world.order(ActKind.HOLD).act.entries == 1
+
+
+def test_each_entry_and_the_reason_are_in_the_log(world: ActWorld) -> None:
+    world.put(b"a@x.example")
+    act = world.order(ActKind.HOLD).act
+    assert any(b"to=<a@x.example>, status=held (act A1: because)" in line for line in world.mail_log.lines)
+    world.undo(act)
+    assert any(b"to=<a@x.example>, status=restored (act A1: because)" in line for line in world.mail_log.lines)

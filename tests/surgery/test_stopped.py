@@ -1,0 +1,94 @@
+"""Acts on a stopped queue of each provider, by the command line alone."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mailismus.__main__ import main
+from mailismus.disk.posix import PosixDisk
+
+CONFIG = """<mailserver>
+  <application><dirpaths><root>.</root></dirpaths></application>
+  <mta><queue provider="{provider}"/></mta>
+</mailserver>
+"""
+
+
+class Stopped:
+    """A stopped queue with two messages in a directory, and the command line."""
+
+    def __init__(
+        self, path: Path, provider: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        self.path, self.capsys = path, capsys
+        self.config = path / "mailismus.xml"
+        self.config.write_text(CONFIG.format(provider="chunk"))
+        for recipient in ("a@x.example", "b@y.example"):
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Subject: x\n\nbody\n")))
+            assert self.run("inject", "-f", "s@z.example", recipient)[0] == 0
+        if provider != "chunk":
+            self.config.write_text(CONFIG.format(provider=provider))
+            assert self.run("queue", "convert", "--to", provider)[0] == 0
+        monkeypatch.setattr(sys, "stdin", io.StringIO())
+
+    def run(self, *words: str) -> tuple[int, str, str]:
+        status = main(["--config", str(self.config), *words])
+        said = self.capsys.readouterr()
+        return status, said.out, said.err
+
+    def act(self, *words: str) -> tuple[int, str, str]:
+        """In a process of its own, whose end closes what it opened."""
+        command = [sys.executable, "-m", "mailismus", "--config", str(self.config), "queue", *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        return done.returncode, done.stdout, done.stderr
+
+    def areas(self) -> dict[str, int]:
+        counts = json.loads(self.run("queue", "count", "--json")[1])
+        return {name: count["entries"] for name, count in counts.items() if isinstance(count, dict) and count["entries"]}
+
+
+@pytest.fixture(params=["chunk", "log", "clustered"])
+def stopped(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Stopped:
+    return Stopped(tmp_path, request.param, monkeypatch, capsys)
+
+
+def test_acts_are_done_and_undone_without_a_server(stopped: Stopped) -> None:
+    status, out, err = stopped.act("hold", "domain=x.example", "--reason", "look")
+    assert (status, err) == (0, "")
+    assert out.splitlines() == ["1 entry of 1 message match", "         1  x.example", "A1: 1 entry held"]
+    assert stopped.areas() == {"hold": 1, "incoming": 1}
+    assert stopped.act("delete", "--all", "--reason", "spam")[1].splitlines()[-1] == "A2: 2 entries deleted"
+    assert stopped.areas() == {"deleted": 2}
+    assert stopped.act("undo", "A2")[1] == "A2 undone: 2 entries restored\n"
+    assert stopped.areas() == {"hold": 1, "incoming": 1}
+    acts = [json.loads(line) for line in stopped.act("acts", "--json")[1].splitlines()]
+    assert [(one["act"], one["kind"], one["state"]) for one in acts] == [
+        ("A1", "hold", "done"),
+        ("A2", "delete", "undone"),
+    ]
+    assert {one["uid"] for one in acts} == {os.getuid()}
+    assert stopped.run("fsck")[0] == 0
+
+
+def test_a_queue_that_another_process_holds_is_left_alone(stopped: Stopped) -> None:
+    lock = PosixDisk().lock(str(stopped.path / "var" / "queue" / "lock"))
+    assert lock is not None
+    status, _, err = stopped.act("hold", "--all", "--reason", "look")
+    assert status == 75
+    assert "another server holds" in err
+    lock.release()
+    assert stopped.areas() == {"incoming": 2}
+
+
+def test_what_is_wrong_is_refused_without_a_server_too(stopped: Stopped) -> None:
+    assert stopped.act("undo", "A7")[0] == 65
+    assert stopped.act("acts")[1] == "No act is on record\n"
