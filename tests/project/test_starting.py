@@ -90,10 +90,10 @@ def test_a_start_on_the_queue_of_another_provider_is_refused_with_file_and_line(
     ways = "write that, or another <rootpath>, or convert it: mailismus queue convert --to clustered"
     text = f'<queue provider> is "clustered", but {root} holds a queue of provider log: {ways}\n'
     assert message == f"{config}:{line}: {text}"
-    (root / "provider").write_text("clustered 2\n")
+    (root / "provider").write_text("clustered 3\n")
     status, message = refuse(config.parent, str(config))
     assert status == 65
-    assert message == f"queue {root} is of format 2, written by a newer Mailismus; this one reads 1: start that one\n"
+    assert message == f"queue {root} is of format 3, written by a newer Mailismus; this one reads 1 and 2: start that one\n"
     assert sorted(path.name for path in root.parent.rglob("*")) == ["provider", "queue"]
 
 

@@ -69,18 +69,18 @@ def test_every_command_and_option_is_in_the_script(shell: str, capsys: pytest.Ca
     assert "area=deferred" in text
 
 
-@pytest.mark.parametrize(("line", "wanted"), [*TRIES, ("mailismus queue list area=d", ["area=deferred"])])
+@pytest.mark.parametrize(("line", "wanted"), [*TRIES, ("mailismus queue list area=def", ["area=deferred"])])
 def test_bash_completes(line: str, wanted: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert sorted(_run(["bash", "--norc"], script("bash", capsys) + _BASH.format(line))) == wanted
 
 
 def test_bash_gets_what_stands_behind_a_break_of_words(capsys: pytest.CaptureFixture[str]) -> None:
-    code = script("bash", capsys) + _BASH.format("mailismus queue list area=d").replace('=" "', '=" ="')
+    code = script("bash", capsys) + _BASH.format("mailismus queue list area=def").replace('=" "', '=" ="')
     assert _run(["bash", "--norc"], code) == ["deferred"]
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")
-@pytest.mark.parametrize(("line", "wanted"), [*TRIES[:-1], ("mailismus queue list area=d", ["area=deferred"])])
+@pytest.mark.parametrize(("line", "wanted"), [*TRIES[:-1], ("mailismus queue list area=def", ["area=deferred"])])
 def test_fish_completes(line: str, wanted: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     lines = _run(["fish", "--no-config"], script("fish", capsys) + f"\ncomplete -C '{line}'\n")
     assert sorted(text.partition("\t")[0] for text in lines) == wanted
