@@ -13,7 +13,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -47,18 +46,25 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _run(arguments: argparse.Namespace) -> int:
     try:
-        with _ended_by_signals(), _playground(arguments.rate) as directory:
+        with _ended_by_signals(), _playground(arguments.rate) as (keeper, directory):
             files = (os.path.join(directory, name) for name in (CONFIG_FILE, LOG_FILE))
             print(wording.invitation(*files), flush=True)
             if arguments.lasts_s is None and _has_terminal():
                 _look_at(os.path.join(directory, SOCKET_FILE))
             else:
-                threading.Event().wait(arguments.lasts_s)
+                _wait_for(keeper, arguments.lasts_s)
     except KeyboardInterrupt:
         pass
     with contextlib.suppress(OSError):  # the terminal may have gone
         print(wording.GONE, flush=True)
     return os.EX_OK
+
+
+def _wait_for(keeper: subprocess.Popen[bytes], seconds: float | None) -> None:
+    """Wait for so long; None: for a signal. Raises `StartError` if the playground ends meanwhile."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        status = keeper.wait(seconds)
+        raise StartError(os.EX_UNAVAILABLE, f"the playground has ended by itself (status {status})")
 
 
 def _has_terminal() -> bool:
@@ -97,8 +103,8 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _playground(rate: float) -> Iterator[str]:
-    """The directory of a playground, which is gone behind this. Raises `StartError`."""
+def _playground(rate: float) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """The process and the directory of a playground, which are gone behind this. Raises `StartError`."""
     command = [sys.executable, "-m", "mailismus.demo.keeper", "--rate", str(rate)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as keeper:
         assert keeper.stdin is not None
@@ -107,7 +113,7 @@ def _playground(rate: float) -> Iterator[str]:
             told = json.loads(keeper.stdout.readline() or '{"error": "the playground could not be made"}')
             if "error" in told:
                 raise StartError(os.EX_UNAVAILABLE, str(told["error"]))
-            yield str(told["directory"])
+            yield keeper, str(told["directory"])
         finally:
             keeper.stdin.close()
             try:

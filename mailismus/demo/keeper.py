@@ -5,7 +5,8 @@
 *Rules*: it makes the directory, the mail hosts, the name server and the server, and prints one line about them. It ends when
 its standard input is closed, however the command has ended that held the other end; by SIGTERM; or when the server ends. It
 is in a session of its own: keys and the end of a terminal do not reach it. At its end the server is stopped and waited for,
-and the directory is removed.
+and the directory is removed. If it is killed, the server ends too, for it holds the end of a pipe as well; the directory
+stays. What breaks is told in its one line, whatever it is: the command waits for that.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -49,7 +51,13 @@ START_S = 30.0
 STOP_S = 15.0
 LOOK_S = 0.1
 MAX_DATAGRAM = 8192
-_RUN_SERVER = "from twisted.scripts.twistd import run; run()"
+_RUN_SERVER = """\
+import os, signal, threading
+threading.Thread(target=lambda: (os.read(0, 1), os.kill(os.getpid(), signal.SIGTERM)), daemon=True).start()
+from twisted.scripts.twistd import run
+run()
+"""
+_READY = re.compile(r" ready: .*:([0-9]+)\n").search
 
 
 class KeeperReactor(IReactorCore, IReactorFDSet, IReactorTCP, IReactorTime, IReactorUDP):
@@ -142,6 +150,7 @@ class Keeper:
         self._reactor.callWhenRunning(reader.startReading)
         self._reactor.callWhenRunning(self._begin)
         self._reactor.run()  # its signals are taken: SIGTERM ends it
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it is at its end
         self._stop_server()
         return self.status
 
@@ -163,17 +172,22 @@ class Keeper:
         except CannotListenError as error:
             self._fail(f"the mail hosts can't listen: {error}")
             return
+        try:
+            self._start_server()
+        except (OSError, ValueError) as error:  # ValueError: a name that is no UTF-8
+            self._fail(f"the server can't be started in {self._directory!a}: {error}")
+            return
+        self._deadline = time.monotonic() + START_S
+        self._looking = LoopingCall(self._look)
+        self._looking.start(LOOK_S).addErrback(lambda failure: self._fail(f"it broke: {failure.getErrorMessage()}"))
+
+    def _start_server(self) -> None:
         config = os.path.join(self._directory, CONFIG_FILE)
         with open(config, "w", encoding="utf-8") as file:
             file.write(configuration(self._directory, 0, self._hosts.mail_port, self._hosts.name_port))
         command = [sys.executable, "-c", _RUN_SERVER, "-n", "--pidfile=", "mailismus", "--config", config]
         with open(self._log, "wb") as log:
-            self._server = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-            )
-        self._deadline = time.monotonic() + START_S
-        self._looking = LoopingCall(self._look)
-        self._looking.start(LOOK_S)
+            self._server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True)
 
     @property
     def _log(self) -> str:
@@ -197,8 +211,8 @@ class Keeper:
         """The port of the server, 0 until it is ready."""
         with open(self._log, encoding="utf-8", errors="replace") as log:
             for line in log:
-                if "ready: " in line:
-                    return int(line.rsplit(":", 1)[1])
+                if found := _READY(line):
+                    return int(found[1])
         return 0
 
     def _last_line(self) -> str:
@@ -237,6 +251,7 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_IGN)
     reactor = cast(KeeperReactor, installed)
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(os.EX_UNAVAILABLE))  # until the reactor takes it
     directory = tempfile.mkdtemp(prefix=PREFIX)
     try:
         return Keeper(reactor, directory, rate, sys.stdout).run()

@@ -12,6 +12,9 @@ from collections.abc import Iterator
 
 _TOKEN = re.compile(rb'[ \t\r\n]+|"(?:[^"\\]|\\.)*"|\[[^\[\]]*\]|[<>,:;(]|[^\s"\[\]<>,:;()\\]+', re.S)
 _BLANK = b" \t\r\n"
+_QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.S).sub
+"""One without an end reaches to the end: to look for it again at each quote would take a time that is squared."""
+_ROUTE = re.compile(rb'(?:@(?:\[[^\]]*\]|[^:,@\["]+),*)+:').match
 _FOLD = re.compile(rb"\r?\n[ \t]*").sub
 
 
@@ -45,8 +48,7 @@ def parse_addresses(text: bytes) -> list[bytes]:
 
 def qualify(address: bytes, origin: bytes) -> bytes:
     """The address, with the origin's domain if it has none."""
-    unquoted = re.sub(rb'"(?:[^"\\]|\\.)*"', b"", address)
-    return address if b"@" in unquoted or not address else address + b"@" + origin
+    return address if b"@" in _QUOTED(b"", address) or not address else address + b"@" + origin
 
 
 def bare(address: bytes) -> bytes:
@@ -118,7 +120,8 @@ def _joined(parts: list[bytes]) -> Iterator[bytes]:
 
 def _without_route(address: bytes) -> bytes:
     """The address behind an obsolete route, `@a,@b:user@c`."""
-    return address.rpartition(b":")[2] if address.startswith(b"@") else address
+    route = _ROUTE(address)
+    return address if route is None else address[route.end() :]
 
 
 def _tokens(text: bytes) -> Iterator[bytes]:

@@ -149,6 +149,8 @@ def _tell(text: str) -> None:
 
 
 def _complain(name: str, status: int, text: str) -> int:
+    if sys.stderr is None:  # print would write to standard output, which may speak SMTP
+        return status
     line = shown(" ".join(text.split()).encode("utf-8", "backslashreplace"))
     try:
         print(f"{name}: {line}", file=sys.stderr, flush=True)

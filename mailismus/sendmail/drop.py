@@ -21,7 +21,7 @@ from typing import BinaryIO
 
 from mailismus.disk.file_system import sync_by
 from mailismus.errors import StartError
-from mailismus.sendmail.drop_format import encode_end, encode_opening, pieces_of
+from mailismus.sendmail.drop_format import BadDrop, encode_end, encode_opening, pieces_of
 from mailismus.sendmail.places import FILE_MODE, check_drop, drop_path
 
 _NAME_BYTES = 12
@@ -39,6 +39,8 @@ def drop_message(rootpath: str, sender: bytes, recipients: Sequence[bytes], mess
             _write(directory, path, group, name, sender, recipients, message, size_bytes)
         finally:
             os.close(directory)
+    except BadDrop as error:
+        raise StartError(os.EX_DATAERR, str(error)) from None
     except OSError as error:
         raise StartError(
             os.EX_NOPERM if isinstance(error, PermissionError) else os.EX_TEMPFAIL,

@@ -6,7 +6,7 @@
     end SHA-256\n               of all bytes before this line, in hex
 
 *Rules*: a file counts if all of this holds and nothing follows. Addresses are bytes, written as the characters of the same
-numbers. Sizes are decimal.
+numbers. Sizes are decimal. The envelope is bounded: to read its JSON takes many times its size in memory.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from typing import BinaryIO
 
 import attrs
 
+from mailismus.admin.protocol.injecting import MOST_ADDRESS_BYTES_OF_USERS, OBJECT_BYTES
+
 _OPENING = re.compile(rb"mailismus-drop ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,15})\n").fullmatch
 _VERSION = 1
 MOST_OPENING_BYTES = 64
-MOST_ENVELOPE_BYTES = 16 << 20
-"""All addresses together."""
+MOST_ENVELOPE_BYTES = 2 << 20
+"""The line of all addresses."""
 END_BYTES = len("end ") + 64 + 1
 _PIECE_BYTES = 1 << 16
 
@@ -43,9 +45,11 @@ class Drop:
 
 
 def encode_opening(sender: bytes, recipients: Sequence[bytes], size_bytes: int) -> bytes:
-    """What stands before a message of this size."""
+    """What stands before a message of this size. Raises `BadDrop` for more addresses than a file may have."""
     envelope = {"sender": sender.decode("latin-1"), "recipients": [one.decode("latin-1") for one in recipients]}
     line = json.dumps(envelope).encode("ascii") + b"\n"
+    if len(line) > MOST_ENVELOPE_BYTES:
+        raise BadDrop("the addresses of the recipients are too long, all together")
     return b"mailismus-drop %d %d %d\n" % (_VERSION, len(line), size_bytes) + line
 
 
@@ -87,9 +91,13 @@ def _addresses(line: bytes) -> tuple[bytes, tuple[bytes, ...]]:
     try:
         value = json.loads(line)
         sender, recipients = value["sender"], value["recipients"]
+        if not isinstance(recipients, list):
+            raise TypeError
         found = sender.encode("latin-1"), tuple(one.encode("latin-1") for one in recipients)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise BadDrop(f"its envelope can't be read: {type(error).__name__}") from None
     if not found[1] or not all(found[1]):
         raise BadDrop("its envelope has no recipients, or an empty one")
+    if sum(len(one) + OBJECT_BYTES for one in found[1]) > MOST_ADDRESS_BYTES_OF_USERS:
+        raise BadDrop("its envelope has too many recipients")
     return found

@@ -2,14 +2,16 @@
 
 *Rules*: one message at a time, through the engine and reception of SMTP. Its file is removed when the message is durable in
 the queue, not before; if the file can't be removed, it is remembered and not taken again. A message that the queue has no
-room for stays and is tried again. One that can never be taken is put aside with a line in the log. A crash between the
-queue's commit and the removal sends a message twice, never none.
+room for, or that can't be opened now, stays and is tried again: its user rests meanwhile, the others go on. A look that took
+long is followed by a rest of several times as long. A message that can never be taken is put aside with a line in the log.
+A crash between the queue's commit and the removal sends a message twice, never none.
 
 *Not here*: files (`shelf`), checks (`submit.injection`).
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
@@ -23,6 +25,7 @@ from mailismus.admin.protocol.injecting import PIECE_BYTES
 from mailismus.admin.server.upload import InjectionOf
 from mailismus.disk.worker import IWorker
 from mailismus.mail.injected import Injected
+from mailismus.observe.text import shown
 from mailismus.sendmail.drop_format import MOST_ENVELOPE_BYTES, BadDrop
 from mailismus.sendmail.shelf import OpenDrop, Shelf
 from mailismus.sendmail.users import ProgramTerms
@@ -30,7 +33,9 @@ from mailismus.sendmail.users import ProgramTerms
 LOOK_S = 1.0
 """Seconds between two looks into the drop directory."""
 REST_S = 10.0
-"""Seconds without a look behind one that the disk or the queue had trouble with."""
+"""Seconds without a look behind one that the disk had trouble with; for a user behind a message that had to wait."""
+REST_SHARE = 10
+"""How many times longer than finding files takes the next look is away: a full directory keeps the server little busy."""
 
 T = TypeVar("T")
 
@@ -55,6 +60,8 @@ class Pickup:
         self._ended: Deferred[LoopingCall] | None = None
         self._is_stopping = False
         self._rests_until = 0.0
+        self._users_rest: dict[int, float] = {}
+        """Users whose messages wait, until when."""
         self._left: set[str] = set()
         """Names that stay where they are: taken and not to be removed, or not to be moved."""
         self.taken = self.aside = 0
@@ -79,17 +86,21 @@ class Pickup:
         return Deferred.fromCoroutine(self._take_all())
 
     async def _take_all(self) -> None:
-        if self._clock.seconds() < self._rests_until <= self._clock.seconds() + REST_S:
+        begun = self._clock.seconds()
+        if begun < self._rests_until <= begun + REST_S:
             return
+        self._users_rest = {uid: until for uid, until in self._users_rest.items() if begun < until <= begun + REST_S}
         try:
             for aside in await self._run(partial(self._shelf.put_half_aside, self._clock.seconds())):
                 self._note_aside(aside.name, aside.uid, aside.why)
-            for name in await self._run(partial(self._shelf.names, self._left)):
+            found = await self._run(partial(self._shelf.waiting, self._left))
+            looked_s = self._clock.seconds() - begun
+            for one in found:
                 if self._is_stopping:
                     return
-                if not await self._take(name):
-                    self._rest()
-                    return
+                if one.uid not in self._users_rest and not await self._take(one.name):
+                    self._users_rest[one.uid] = self._clock.seconds() + REST_S
+            self._rest(min(REST_S, REST_SHARE * looked_s))
         except OSError as error:
             self.log.warn("The drop directory of sendmail can't be read: {error}; tried again", error=error)
             self._rest()
@@ -97,11 +108,11 @@ class Pickup:
             self.log.failure("Taking dropped messages broke; tried again")
             self._rest()
 
-    def _rest(self) -> None:
-        self._rests_until = self._clock.seconds() + REST_S
+    def _rest(self, seconds: float = REST_S) -> None:
+        self._rests_until = self._clock.seconds() + seconds
 
     async def _take(self, name: str) -> bool:
-        """Take one message, or put it aside. Return False if the next ones should wait."""
+        """Take one message, or put it aside. Return False if it waits, and others of its user with it."""
         limit = self._terms.maxmsgsize
         most_bytes = limit and limit + MOST_ENVELOPE_BYTES
         try:
@@ -117,6 +128,11 @@ class Pickup:
         except BadDrop as error:
             await self._put_aside(name, str(error))
             return True
+        except OSError as error:  # its owner may have leased it to himself, again and again
+            self.log.warn(
+                "The dropped message {name} can't be read: {error}; it waits", name=_shown(name), error=error.strerror
+            )
+            return False
         if injected.name:
             self.taken += 1
             await self._remove(name)
@@ -125,7 +141,7 @@ class Pickup:
         if injected.reply[:1] == b"5" or injected.reply.startswith(b"452 4.5.3"):
             await self._put_aside(name, f"it is refused: {reply}")
             return True
-        self.log.warn("The dropped message {name} waits: {reply}", name=name, reply=reply)
+        self.log.warn("The dropped message {name} waits: {reply}", name=_shown(name), reply=reply)
         return False
 
     async def _inject(self, opened: OpenDrop) -> Injected:
@@ -154,7 +170,7 @@ class Pickup:
         except OSError as error:
             self._left.add(name)
             text = "{name} is in the queue, but its dropped file can't be removed: {error}; remove it before a restart"
-            self.log.error(text, name=name, error=error)
+            self.log.error(text, name=_shown(name), error=error.strerror)
 
     async def _put_aside(self, name: str, why: str) -> None:
         try:
@@ -164,17 +180,21 @@ class Pickup:
         except OSError as error:
             self._left.add(name)
             text = "The file {name} in the drop directory can't be taken ({why}), and not be put aside: {error}"
-            self.log.warn(text, name=name, why=why, error=error)
+            self.log.warn(text, name=_shown(name), why=why, error=error.strerror)
             return
         self._note_aside(aside.name, aside.uid, aside.why)
 
     def _note_aside(self, name: str, uid: int, why: str) -> None:
         self.aside += 1
         text = "The file {name} of uid {uid} in the drop directory of sendmail is put aside: {why}"
-        self.log.warn(text, name=name, uid=uid, why=why)
+        self.log.warn(text, name=_shown(name), uid=uid, why=why)
 
     def _run(self, function: Callable[[], T]) -> Deferred[T]:
         return self._worker.run(function)
+
+
+def _shown(name: str) -> str:
+    return shown(os.fsencode(name))
 
 
 class _Room:

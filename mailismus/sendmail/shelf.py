@@ -3,17 +3,21 @@
 *Rules*: users make the files, and may do so in any way: a name is opened without following links or waiting, and only a
 regular file is read. Who left a message is the owner of its file. A file without a dot before its name counts; one with a
 dot counts never: if nobody has it locked, its program was killed before the end, and it is put aside after a minute. Nothing
-is removed but what is in the queue.
+is removed but what is in the queue. Users take turns, whatever their files are called. However many files there are, a look
+asks for the owners of `MOST_LOOKED` only, others at each look.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import os
+import random
 import stat
 import time
-from collections.abc import Set
+from collections.abc import Iterable
+from itertools import chain, islice, zip_longest
 from typing import BinaryIO
 
 import attrs
@@ -23,6 +27,10 @@ from mailismus.sendmail.places import aside_path, drop_path
 
 MOST_NAMES = 1000
 """Files that one look finds."""
+MOST_LOOKED = 10_000
+"""Names of either kind that one look asks the file system about."""
+_MOST_NAME_BYTES = 100
+"""Of a file's name, behind the time in its name in `aside`."""
 HALF_AGE_S = 60.0
 """Seconds since the last write to a file that does not count, behind which it is looked at."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -51,6 +59,14 @@ class OpenDrop:
 
 
 @attrs.frozen
+class WaitingDrop:
+    """A file that counts. `uid`: its owner; -1: not known."""
+
+    name: str
+    uid: int
+
+
+@attrs.frozen
 class Aside:
     """A file that was put aside, and why. `uid`: its owner, -1: not known."""
 
@@ -67,16 +83,37 @@ class Shelf:
         self._fixed: set[str] = set()
         """What does not count and can't be moved: told once."""
 
-    def names(self, left_out: Set[str]) -> list[str]:
-        """The files that count but these, the oldest first, so many at most. Raises OSError."""
-        found = [name for name in os.listdir(self._drop) if not name.startswith(".") and name not in left_out]
-        return sorted(found)[:MOST_NAMES]
+    def waiting(self, left_out: set[str]) -> list[WaitingDrop]:
+        """The files that count but these, the users in turn, the oldest of each first, so many at most. Names that are gone
+        are removed from `left_out`. Raises OSError."""
+        there = os.listdir(self._drop)
+        if left_out:
+            left_out.intersection_update(there)
+        names = _some(name for name in there if not name.startswith(".") and name not in left_out)
+        of_users: dict[int, list[WaitingDrop]] = {}
+        for name in sorted(names):
+            with contextlib.suppress(FileNotFoundError):
+                uid = self._owner(name)
+                of_users.setdefault(uid, []).append(WaitingDrop(name, uid))
+        turns = chain.from_iterable(zip_longest(*of_users.values()))
+        return list(islice((one for one in turns if one is not None), MOST_NAMES))
+
+    def _owner(self, name: str) -> int:
+        try:
+            return os.lstat(self._path(name)).st_uid
+        except FileNotFoundError:
+            raise
+        except OSError:
+            return -1
 
     def put_half_aside(self, now: float) -> list[Aside]:
         """Put aside what killed programs left. Raises OSError."""
         found = []
-        for name in os.listdir(self._drop):
-            if not name.startswith(".") or name in self._fixed or not self._is_left(name, now):
+        there = os.listdir(self._drop)
+        if self._fixed:
+            self._fixed.intersection_update(there)
+        for name in _some(name for name in there if name.startswith(".")):
+            if name in self._fixed or not self._is_left(name, now):
                 continue
             try:
                 found.append(self.put_aside(name, "its program ended before it was complete"))
@@ -135,11 +172,10 @@ class Shelf:
 
     def remove(self, name: str) -> None:
         """Remove a message that is in the queue: durable on return. Raises OSError."""
-        for one in ("." + name, name):
-            try:
-                os.unlink(self._path(one))
-            except FileNotFoundError:
-                pass
+        with contextlib.suppress(OSError):  # there is none; or it is something else, and not of this message
+            os.unlink(self._path("." + name))
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._path(name))
         directory = os.open(self._drop, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(directory)
@@ -152,8 +188,15 @@ class Shelf:
         if stat.S_ISDIR(known.st_mode):  # to move it would need its owner's permission
             os.rmdir(self._path(name))
             return Aside(name, known.st_uid, f"{why}; it was empty, and is removed")
-        os.rename(self._path(name), os.path.join(self._aside, f"{time.time_ns()}.{name.lstrip('.')[:100]}"))
+        end = os.fsdecode(os.fsencode(name.lstrip("."))[:_MOST_NAME_BYTES])
+        os.rename(self._path(name), os.path.join(self._aside, f"{time.time_ns()}.{end}"))
         return Aside(name, known.st_uid, why)
 
     def _path(self, name: str) -> str:
         return os.path.join(self._drop, name)
+
+
+def _some(names: Iterable[str]) -> list[str]:
+    """All names; of very many some by chance, so that nobody's names keep those of others out for long."""
+    found = list(names)
+    return found if len(found) <= MOST_LOOKED else random.sample(found, MOST_LOOKED)

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 _JOINED = (range(0x1100, 0x1200), range(0xD7B0, 0xD800), range(0x3164, 0x3165), range(0xFFA0, 0xFFA1), range(0xA960, 0xA980))
 """Hangul that joins to syllables, and its fillers."""
+_GREW_WIDE = (range(0x2630, 0x2638), range(0x268A, 0x2690), range(0x4DC0, 0x4E00))
+"""Trigrams and hexagrams: one cell wide before Unicode 16, two since."""
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 
 
@@ -47,7 +49,7 @@ def _is_sure(character: str) -> bool:
     if code < 0x7F:
         return code >= 0x20
     category = unicodedata.category(character)
-    if code > 0xFFFF or category[0] not in "LNPS" or any(code in joined for joined in _JOINED):
+    if code > 0xFFFF or category[0] not in "LNPS" or any(code in unsure for unsure in (*_JOINED, *_GREW_WIDE)):
         return False
     is_wide_symbol = category == "So" and _cells(character) == 2
     return not is_wide_symbol and unicodedata.bidirectional(character) not in _RIGHT_TO_LEFT

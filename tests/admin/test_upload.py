@@ -14,8 +14,8 @@ from twisted.internet.testing import StringTransport
 from mailismus.admin.client.source import need_server
 from mailismus.admin.protocol.injecting import INJECT, PIECE_BYTES, encode_recipient
 from mailismus.admin.protocol.wire import END, MAX_REQUEST_BYTES, Request, encode, encode_piece, encode_request
-from mailismus.admin.server.admission import Admission, Peer
-from mailismus.admin.server.session import REQUEST_TIMEOUT_S, AdminSession
+from mailismus.admin.server.admission import PLACES, STALLED_S, Admission, Peer
+from mailismus.admin.server.session import CROWDED, REQUEST_TIMEOUT_S, AdminSession
 from mailismus.admin.server.upload import Upload
 from mailismus.errors import StartError
 from mailismus.mail.injected import Injected
@@ -55,12 +55,12 @@ class Injecting:
 class Client:
     """The other end of a session."""
 
-    def __init__(self) -> None:
+    def __init__(self, queue: PagedQueue | None = None, admission: Admission | None = None) -> None:
         self.clock = Clock()
         self.transport = StringTransport()  # type: ignore[no-untyped-call] # the testing module is untyped
         self.made: list[Injecting] = []
-        admission = Admission(self.clock.seconds)
-        self.session = AdminSession(PagedQueue([]), self.clock, admission, Peer(7, 0), tuple, self.make)
+        self.admission = admission or Admission(self.clock.seconds)
+        self.session = AdminSession(queue, self.clock, self.admission, Peer(7, 0), tuple, self.make)
         self.session.makeConnection(self.transport)  # type: ignore[no-untyped-call] # the testing module is untyped
 
     def make(self, on_end: Callable[[Injected], None], on_room: Callable[[], None]) -> Injecting:
@@ -81,7 +81,7 @@ class Client:
 
 
 def test_a_message_comes_in_pieces_and_its_id_is_told_when_it_is_durable() -> None:
-    client = Client()
+    client = Client(PagedQueue([]))
     injecting = client.ask(b"c@d.example", b"\xc3\xb6@d.example")
     client.say(encode_piece(b"one\n"), encode_piece(b"two\n")[:7])
     client.say(encode_piece(b"two\n")[7:], encode(END))
@@ -95,7 +95,7 @@ def test_a_message_comes_in_pieces_and_its_id_is_told_when_it_is_durable() -> No
 
 
 def test_nothing_is_read_while_the_queue_has_no_room() -> None:
-    client = Client()
+    client = Client(PagedQueue([]))
     injecting = client.ask(b"c@d.example")
     injecting.is_full = True
     client.say(encode_piece(b"one\n"), encode_piece(b"two\n"), encode(END))
@@ -110,7 +110,7 @@ def test_nothing_is_read_while_the_queue_has_no_room() -> None:
 
 
 def test_a_client_that_says_nothing_more_is_cut_off_and_its_message_is_forgotten() -> None:
-    client = Client()
+    client = Client(PagedQueue([]))
     injecting = client.ask(b"c@d.example")
     client.say(encode_piece(b"one\n"))
     client.clock.advance(REQUEST_TIMEOUT_S + 1)
@@ -133,7 +133,7 @@ def test_a_client_that_says_nothing_more_is_cut_off_and_its_message_is_forgotten
     ],
 )
 def test_a_refusal_has_an_exit_code_and_its_words(reply: bytes, what: bytes, status: int) -> None:
-    client = Client()
+    client = Client(PagedQueue([]))
     client.say(encode_request(Request(INJECT, ("",))), encode_recipient(b"x"))
     client.made[0].refusal = Injected(reply=reply, what=what)
     client.say(encode(END))
@@ -149,7 +149,7 @@ def test_a_refusal_has_an_exit_code_and_its_words(reply: bytes, what: bytes, sta
     [b"x" * (MAX_REQUEST_BYTES + 1), b"no json\n", encode({"piece": "?"}), encode({"recipient": 7}), encode({"piece": 3})],
 )
 def test_nonsense_ends_it(line: bytes) -> None:
-    client = Client()
+    client = Client(PagedQueue([]))
     injecting = client.ask(b"c@d.example")
     client.say(line)
     assert client.answers()[-1]["status"] == os.EX_UNAVAILABLE
@@ -158,11 +158,11 @@ def test_nonsense_ends_it(line: bytes) -> None:
 
 
 def test_recipients_come_first_and_have_a_bound() -> None:
-    client = Client()
+    client = Client(PagedQueue([]))
     client.ask(b"c@d.example")
     client.say(encode_piece(b"one\n"), encode_recipient(b"late@d.example"))
     assert client.answers()[-1]["status"] == os.EX_UNAVAILABLE
-    client = Client()
+    client = Client(PagedQueue([]))
     client.ask()
     for _ in range(300):
         client.say(encode_recipient(b"x" * 30_000))
@@ -172,10 +172,10 @@ def test_recipients_come_first_and_have_a_bound() -> None:
 
 
 def test_an_empty_recipient_is_refused_and_many_short_ones_have_a_bound() -> None:
-    client = Client()
+    client = Client(PagedQueue([]))
     client.ask(b"")
     assert client.answers()[-1]["status"] == os.EX_USAGE
-    client = Client()
+    client = Client(PagedQueue([]))
     client.ask()
     lines = encode_recipient(b"x") * 1000
     for _ in range(200):
@@ -204,6 +204,19 @@ def test_a_server_that_takes_none_says_so() -> None:
     session.dataReceived(encode_request(Request(INJECT, ("",))))
     said: bytes = transport.value()  # type: ignore[no-untyped-call] # the testing module is untyped
     assert json.loads(said.splitlines()[-1])["status"] == os.EX_UNAVAILABLE
+
+
+def test_a_crowded_socket_for_messages_tells_no_user_of_the_others() -> None:
+    first = Client()
+    clients = [first, *(Client(None, first.admission) for _ in range(PLACES))]
+    for client in clients:
+        client.session.dataReceived(encode_request(Request(INJECT, ("secret@b.example",))))
+    assert clients[-1].answers() == [{"error": CROWDED, "status": os.EX_TEMPFAIL}]
+    first.clock.advance(STALLED_S)
+    late = Client(None, first.admission)
+    late.say(encode_request(Request(INJECT, ("other@b.example",))))
+    assert first.answers() == [{"error": CROWDED, "status": os.EX_TEMPFAIL}]
+    assert late.answers() == []
 
 
 class Ending(Injecting):

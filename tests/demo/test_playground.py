@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -117,6 +119,33 @@ def test_the_live_screen_shows_the_playground() -> None:
         assert GONE in terminal.output
         assert terminal.is_as_before
         wait_for("the end of the playground", lambda: not any(map(is_alive, started)))
+
+
+@pytest.mark.parametrize("name", [b"bad\xff", b"a<&> b ready: 1:x"])
+def test_a_hostile_directory_of_temporary_files_is_used_or_refused(tmp_path: Path, name: bytes) -> None:
+    directory = os.fsencode(tmp_path) + b"/" + name
+    os.mkdir(directory)
+    done = subprocess.run(
+        [*COMMAND, "--for", "0.1"],
+        env={**os.environ, "TMPDIR": os.fsdecode(directory)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=PATIENCE_S,
+    )
+    assert done.returncode == (69 if b"\xff" in name else 0), done.stderr
+    assert (b"can't be started" in done.stderr) == (b"\xff" in name)
+    assert os.listdir(directory) == []
+
+
+def test_a_keeper_that_is_killed_takes_the_server_with_it_and_the_command_says_so() -> None:
+    with demo() as (process, directory):
+        (keeper,) = (pid for pid in children_of(process.pid) if children_of(pid))
+        started = children_of(process.pid)
+        os.kill(keeper, signal.SIGKILL)
+        process.communicate(timeout=PATIENCE_S)
+        assert process.returncode == 69
+        wait_for("the end of the server", lambda: not any(map(is_alive, started)))
+        shutil.rmtree(directory)
 
 
 @pytest.mark.parametrize("words", [["--rate", "0"], ["--rate", "x"], ["--for", "0"], ["--for", "x"], ["extra"]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,3 +82,22 @@ def test_an_address_without_a_domain_gets_the_origins() -> None:
 def test_an_address_of_a_command_line_may_have_a_name() -> None:
     assert bare(b"Joe Doe <j@d.example>") == b"j@d.example"
     assert bare(b" j@d.example ") == b"j@d.example"
+
+
+@pytest.mark.parametrize("address", [b'"\\' * 50_000, b'"' * 100_001, b'"a' * 50_001])
+def test_quotes_without_an_end_take_no_long_time(address: bytes) -> None:
+    began = time.process_time()
+    assert qualify(address, b"d").endswith(b"@d")
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        (b'<@a:"x:y"@c>', b'"x:y"@c'),
+        (b"<@a,@b:u@[IPv6:2001::1]>", b"u@[IPv6:2001::1]"),
+        (b"<@[IPv6:::1],@b:u@c>", b"u@c"),
+    ],
+)
+def test_a_route_ends_where_its_colon_is(text: bytes, address: bytes) -> None:
+    assert parse_addresses(text) == [address]

@@ -226,3 +226,10 @@ def test_it_starts_without_the_server(place: Place) -> None:
     code = f"import mailismus.programs, sys; print([name for name in {names} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=place.environment)
     assert done.stdout == b"[]\n"
+
+
+def test_a_program_without_standard_error_finds_no_complaint_in_standard_output(place: Place) -> None:
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", *place.words("sendmail", "-f", "a b", "joe@our.example")]
+    done = subprocess.run(command, input=b"\nx\n", stdout=subprocess.PIPE, env=place.environment, timeout=60, cwd="/")
+    assert done.returncode == os.EX_USAGE
+    assert done.stdout == b""

@@ -17,7 +17,7 @@ from mailismus.sendmail import drop
 from mailismus.sendmail.drop import drop_message
 from mailismus.sendmail.drop_format import BadDrop
 from mailismus.sendmail.places import DROP_MODE, check_drop, make_places, unreachable
-from mailismus.sendmail.shelf import HALF_AGE_S, Shelf
+from mailismus.sendmail.shelf import HALF_AGE_S, Shelf, WaitingDrop
 
 MESSAGE = b"Subject: x\n\nbody \xff\n"
 
@@ -40,7 +40,7 @@ def files(root: Path) -> list[str]:
 def test_a_dropped_message_is_read_as_it_was_written(root: Path) -> None:
     name = leave(root)
     shelf = Shelf(str(root))
-    assert shelf.names(set()) == files(root) == [name]
+    assert [one.name for one in shelf.waiting(set())] == files(root) == [name]
     status = (root / "drop" / name).stat()
     assert stat.S_IMODE(status.st_mode) == 0o640
     assert status.st_gid == (root / "drop").stat().st_gid
@@ -160,8 +160,8 @@ def test_what_a_killed_program_left_is_put_aside_and_nothing_else(root: Path) ->
         found = shelf.put_half_aside(now + HALF_AGE_S + 1)
     assert [one.name for one in found] == [".half"]
     assert set(files(root)) == {whole, "." + whole, ".young", ".written"}
-    assert shelf.names(set()) == [whole]
-    assert shelf.names({whole}) == []
+    assert shelf.waiting(set()) == [WaitingDrop(whole, os.getuid())]
+    assert shelf.waiting({whole}) == []
     shelf.remove(whole)
     assert set(files(root)) == {".young", ".written"}
 

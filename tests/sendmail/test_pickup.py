@@ -213,7 +213,7 @@ def test_a_disk_that_fails_is_asked_again(place: Place, monkeypatch: pytest.Monk
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as broken:
-        broken.setattr(Shelf, "names", fail)
+        broken.setattr(Shelf, "waiting", fail)
         place.leave()
         place.pickup.start()
     place.look(REST_S)

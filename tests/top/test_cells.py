@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from urwid import str_util
 
 from mailismus.top.cells import Span, clean, cut, fold, left, line_of, right, width_of
 
@@ -48,3 +49,9 @@ def test_a_folded_text_loses_nothing_but_spaces(text: str, width: int) -> None:
     lines = fold(clean(text), width)
     assert all(width_of(line) <= width for line in lines)
     assert "".join(lines).replace(" ", "") == clean(text).replace(" ", "")
+
+
+def test_the_screen_counts_the_cells_of_every_character_as_this_does() -> None:
+    for code in range(0x11000):
+        text = clean(chr(code))
+        assert str_util.calc_width(text, 0, len(text)) == width_of(text), hex(code)

@@ -56,6 +56,9 @@ WORKING_S = 10.0
 IDLE_TIMEOUT_S = 3600.0
 """Time for a client that reads nothing, such as a pager: it holds only its connection."""
 
+CROWDED = "the server takes the messages of many programs already, try again"
+"""At a socket for messages: whose they are, and what their senders' addresses are, is told to no user."""
+
 
 @implementer(IPullProducer)
 class AdminSession(Protocol):
@@ -161,13 +164,18 @@ class AdminSession(Protocol):
         """Take a place. Raises `Refusal`."""
         now = self._admission.now()
         asked = Asked(self._peer, command_of(request), takes_long(request), self._give_way, now, now)
-        self._admission.admit(asked)
+        try:
+            self._admission.admit(asked)
+        except Refusal as refusal:
+            if self._queue is None:
+                raise Refusal(refusal.status, CROWDED) from None
+            raise
         self._asked = asked
 
     def _give_way(self, refusal: Refusal) -> None:
         """Give the place to another request. Written bytes are still sent, followed by the reason."""
         self.log.info("A command of {peer} gave way: {why}", peer=self._peer, why=refusal.text)
-        self._refuse(refusal.status, refusal.text)
+        self._refuse(refusal.status, refusal.text if self._queue is not None else CROWDED)
 
     # A message that comes
 
