@@ -120,7 +120,8 @@ def _look(path: str) -> os.stat_result:
     try:
         return os.lstat(path)
     except FileNotFoundError:
-        raise StartError(os.EX_TEMPFAIL, f"there is no directory {path}: the server makes it at its first start") from None
+        when = "the server makes it when it starts: restart one that runs since before <sendmail> was written"
+        raise StartError(os.EX_TEMPFAIL, f"there is no directory {path}: {when}") from None
     except PermissionError:
         raise StartError(os.EX_NOPERM, f"no permission to reach {path}: a directory above it is closed to users") from None
     except OSError as error:

@@ -197,7 +197,7 @@ def test_the_other_directories_are_the_servers_alone(root: Path, part: str, mode
 
 
 def test_without_a_directory_the_program_shall_try_again(tmp_path: Path) -> None:
-    with pytest.raises(StartError, match="first start") as caught:
+    with pytest.raises(StartError, match="when it starts") as caught:
         check_drop(str(tmp_path / "drop"))
     assert caught.value.status == os.EX_TEMPFAIL
 

@@ -78,18 +78,19 @@ def parse_tree(data: bytes, file: str) -> etree._Element:
     return found
 
 
-def read_bytes(file: str, files: Files) -> bytes:
-    """The bytes of a configuration file. Raises `ConfigError`."""
+def read_bytes(file: str, files: Files, naming: str = "--config FILE") -> bytes:
+    """The bytes of a configuration file. `naming`: how another one is named. Raises `ConfigError`."""
     try:
         return files.read(file, MAX_BYTES + 1).data
     except OSError as error:
-        remedy = "name another with --config FILE; `mailismus config sample` prints one to begin with"
+        remedy = f"name another with {naming}; `mailismus config sample` prints one to begin with"
         raise ConfigError(file, 0, f"the configuration file can't be read: {error.strerror}: {remedy}") from None
 
 
-def read(file: str, files: Files) -> Element:
-    """The outermost element of a file. Raises `ConfigError`, for a missing or unreadable file too."""
-    return parse(read_bytes(file, files), file)
+def read(file: str, files: Files, naming: str = "--config FILE") -> Element:
+    """The outermost element of a file. `naming`: how another file is named. Raises `ConfigError`, for a missing or
+    unreadable file too."""
+    return parse(read_bytes(file, files, naming), file)
 
 
 def _parse_tree(text: str, file: str) -> tuple[Tag, etree._Element]:

@@ -129,7 +129,7 @@ def load_for_program(file: str) -> ProgramSettings:
     """Read and check a file for the command `sendmail`: nothing that it names has to be readable. Raises `ConfigError`."""
     files = Files(needs_secrets=False)
     files.begin()
-    top = document.read(file, files)
+    top = document.read(file, files, "-C FILE or MAILISMUS_CONFIG")
     given, listeners = _convert(top, file, host_name(files), ())
     return assemble_for_program(given, listeners[0], file, files)
 
