@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import math
 
-FIRST = 4
+FIRST = 3
 """The limit at first."""
 LEAST = 2
 """So that a second one gathers behind a commit."""
-FEW_BEHIND = 1.0
+FEW_BEHIND = 0.5
 """The limit grows while fewer deliveries than this wait for the others."""
-MOST_BEHIND = 2.0
+MOST_BEHIND = 1.0
 """It falls when more do."""
 SLOW_S = 0.1
 SMALL = 65536

@@ -109,8 +109,8 @@ def test_hostile_words_write_no_control_character(config: Path, running: Running
     told.only = hostile()
     running.task.show_overviews(told)
     with ScreenTerminal(command(config), 80, 24) as terminal:
-        screen = terminal.await_text("\\x1b[2J")
-        lines = screen.split("\n")
+        terminal.await_text("\\x1b[2J")
+        lines = terminal.await_text("q leave").split("\n")
         assert lines[6].startswith("NEXT HOP")
         assert lines[-1].startswith(" q leave")
         assert "owned\x07" not in terminal.output
