@@ -269,7 +269,7 @@ def test_a_full_pool_of_local_deliveries(server: Holding, monkeypatch: pytest.Mo
     server.deliver_to(1)
     for user in sorted(users):
         server.put(user + b"@home.example")
-    server.expect(Hold.LOCAL, r"waits for a local delivery: 10 of 10 under way$", answers.set, "^local deliveries$")
+    server.expect(Hold.LOCAL, r"waits for a local delivery: (\d+) of \1 under way$", answers.set, "^local deliveries$")
 
 
 def test_a_slow_host_with_mail_behind(server: Holding) -> None:
