@@ -1,10 +1,11 @@
-"""Messages and listings as text and JSON. Pure.
+"""Messages, listings and shapes as text, JSON and pictures. Pure.
 
 Modules, each with what it is:
 
     content     a stored message: unstuffed, harmless for a terminal
     listing     entries like `mailq`, or as JSON
     screen      a listing folded to the terminal's width
+    picture     the shape of a queue as SVG
     why         why entries are still there, a line each
     message     one message: envelope, recipients, attempts
 """
