@@ -11,6 +11,7 @@ from datetime import tzinfo
 from mailismus.admin.model.noted import NotedEntry
 from mailismus.admin.render.listing import moment
 from mailismus.mail.ids import format_spool_id
+from mailismus.mail.redirect import redirects_of
 from mailismus.observe.text import shown
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.smtp.trace import CameIn
@@ -44,6 +45,8 @@ def entry_lines(message: Message, entry: Entry, zone: tzinfo | None = None) -> I
     yield _line(_DUE.get(entry.area, "next attempt"), moment(entry.due_at, zone, _FORM))
     yield _line("last reply", shown(bytes(entry.reply)) if entry.reply is not None else "none: not tried yet")
     yield _line("host", shown(entry.host))
+    for one in redirects_of(entry.words)[:1]:
+        yield _line("redirected", f"{one.relay}, by act A{one.act}")
     if isinstance(entry, NotedEntry):
         yield _line("now", shown(entry.note))
 
