@@ -153,8 +153,10 @@ def encode_message(message: Message, waiting: Mapping[QueueId, Waiting] = {}) ->
             noted[str(entry.number)] = Waiting("", note)
     notes = {number: _text(one.sentence) for number, one in noted.items()}
     holds = {number: one.hold for number, one in noted.items() if one.hold}
+    words = {str(entry.number): _text(entry.words) for entry in message.entries if entry.words is not None}
     return encode(
         {
+            **({"words": words} if words else {}),
             **({"stuck": notes} if notes else {}),
             **({"holds": holds} if holds else {}),
             "id": message.spool_id,
@@ -185,8 +187,8 @@ def encode_message(message: Message, waiting: Mapping[QueueId, Waiting] = {}) ->
 
 def decode_message(value: Mapping[str, object]) -> Message:
     """The message that `encode_message` wrote. Raises `WireError`."""
-    notes, holds = value.get("stuck", {}), value.get("holds", {})
-    if not isinstance(notes, dict) or not isinstance(holds, dict):
+    notes, holds, words = value.get("stuck", {}), value.get("holds", {}), value.get("words", {})
+    if not isinstance(notes, dict) or not isinstance(holds, dict) or not isinstance(words, dict):
         raise WireError("a message is not as it should be")
     try:
         return Message(
@@ -197,7 +199,7 @@ def decode_message(value: Mapping[str, object]) -> Message:
             _float(value["received"]),
             _int(value["size"]),
             _int(value["count"]),
-            [_noted(_decode_entry(fields), notes, holds) for fields in _list(value["entries"])],
+            [_noted(_decode_entry(fields, words), notes, holds) for fields in _list(value["entries"])],
             _int(value.get("dots", 0)),
         )
     except (KeyError, ValueError, TypeError):
@@ -226,12 +228,16 @@ def decode_explained(value: Mapping[str, object]) -> Message | Known:
         raise WireError("what is known of a domain is not as it should be") from None
 
 
-def _decode_entry(value: object) -> Entry:
+def _decode_entry(value: object, words: Mapping[str, object]) -> Entry:
     number, recipient, area, due_at, attempts, reply, host = _list(value)
     if reply is not None:
         code, enhanced, text = _list(reply)
         reply = Reply(_int(code), _bytes(enhanced), _bytes(text))
-    return Entry(_int(number), _bytes(recipient), Area(area), _float(due_at), _int(attempts), reply, _bytes(host))
+    own = words.get(str(number)) if words else None
+    entry = Entry(_int(number), _bytes(recipient), Area(area), _float(due_at), _int(attempts), reply, _bytes(host))
+    if own is not None:
+        entry.words = _bytes(own)
+    return entry
 
 
 def encode_summary(summary: Summary) -> bytes:
