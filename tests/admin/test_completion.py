@@ -32,7 +32,7 @@ VALUES = {"area=": "deferred", "older=": "1h", "younger=": "1h", "larger=": "1K"
         ("list", "--", ["--json ", "--limit "]),
         ("list --json", "--", ["--limit "]),
         ("list --limit", "", []),
-        ("shape", "--", ["--by ", "--json ", "--limit "]),
+        ("shape", "--", ["--by ", "--json ", "--limit ", "--svg "]),
         ("shape --by", "", ["domain ", "host ", "sender "]),
         ("shape --by", "h", ["host "]),
         ("help", "s", ["shape ", "show "]),

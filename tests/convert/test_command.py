@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -56,8 +57,7 @@ def test_to_another_provider_and_back(tmp_path: Path, capsys: pytest.CaptureFixt
     program = f"mailismus --config {clustered}"
     assert printed.out.splitlines() == [
         f"Converted from clustered to log and compared: {len(before)} entries, 12 messages, 165,591 bytes.",
-        f"Before the next start, for settings that log does not have: {program} config unset ELEMENT...",
-        f"and then: {program} config set mta/queue provider=log",
+        f"Before the next start: {program} config set mta/queue provider=log",
         f"The old queue is kept in {tmp_path}/queue/conversion/old; to remove it: {program} queue convert --forget-old",
     ]
     assert entries_of(log, capsys) == before
@@ -66,6 +66,33 @@ def test_to_another_provider_and_back(tmp_path: Path, capsys: pytest.CaptureFixt
     assert run(clustered, "convert", "--to", "clustered") == 0
     assert "next start" not in capsys.readouterr().out
     assert entries_of(clustered, capsys) == before
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("log", ["mta/queue/maxclustersize", "mta/queue/journal/maxage", "mta/queue/spool/hardlinks"]),
+        ("chunk", ["mta/queue/maxclustersize", "mta/queue/journal", "mta/queue/spool"]),
+    ],
+)
+def test_the_settings_to_unset_are_named_and_the_printed_commands_work(
+    target: str, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_queue(CLUSTERED, tmp_path)
+    config = Path(config_of(tmp_path, "clustered"))
+    own = "<maxclustersize>128K</maxclustersize><journal><segmentsize>16Mi</segmentsize><maxage>2s</maxage></journal>"
+    text = config.read_text().replace("<spool>", f"{own}<spool><hardlinks>N</hardlinks>")
+    config.write_text(text)
+    before = entries_of(str(config), capsys)
+    assert run(str(config), "convert", "--to", target) == 0
+    _, unset, set_, _ = capsys.readouterr().out.splitlines()
+    program = f"mailismus --config {config}"
+    begin = f"Before the next start, for settings that {target} does not have: {program}"
+    assert unset == f"{begin} config unset {' '.join(words)}"
+    assert set_ == f"and then: {program} config set mta/queue provider={target}"
+    for line in (unset, set_):
+        assert main(shlex.split(line.partition(": mailismus ")[2])) == 0
+    assert entries_of(str(config), capsys) == before
 
 
 def test_the_old_queue_can_be_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -180,6 +180,7 @@ FILE_USERS = {
     "admin.server.task": "the socket, at a stop",
     "regular_file": "reads what others wrote: the configuration, the files that it names, those of the system",
     "secret_file": "reads passwords and tokens of the configuration, and tells when one has changed",
+    "admin.commands.new_file": "a picture that a user has asked for, where he has asked for it",
     "admin.commands.history": "what was typed into the shell, in the user's home",
     "observe.audit_file": "the audit logs",
     "config.edit.replacement": "the configuration file, for `config set`",

@@ -5,6 +5,7 @@ Modules, each with what it is:
     wording         help texts. Pure
     directories     --queue and --spool, and the provider of the queue there
     broken_pipe     an output without a reader
+    new_file        a file that a command makes for its user
     command         a command about the queue. Pure
     acts            `queue hold|release|delete|bounce|acts|undo`
     queue           `queue list|count|shape|show|why|flush`, `why`

@@ -23,7 +23,7 @@ _FIRST = (*_QUEUE, "queue", "help", "exit", "quit")
 _OPTIONS = {
     "list": ("--json", "--limit"),
     "count": ("--json",),
-    "shape": ("--by", "--json", "--limit"),
+    "shape": ("--by", "--json", "--limit", "--svg"),
     "show": ("--body",),
     "why": ("--json", "--limit"),
     "flush": (),

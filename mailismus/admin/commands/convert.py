@@ -14,7 +14,8 @@ import sys
 import time
 from typing import TextIO
 
-from mailismus.config.values.settings import QueueSettings
+from mailismus.config.values.effective import written_of_others
+from mailismus.config.values.settings import Settings
 from mailismus.disk.posix import PosixDisk
 from mailismus.errors import StartError
 from mailismus.queue.convert.conversion import Converted, convert, tools_of
@@ -32,17 +33,17 @@ def fill(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--forget-old", action="store_true", help="remove the old queue that the last conversion kept")
 
 
-def run(arguments: argparse.Namespace, settings: QueueSettings, providers: IProviders, out: TextIO) -> int:
+def run(arguments: argparse.Namespace, settings: Settings, providers: IProviders, out: TextIO) -> int:
     """Convert the queue of these settings, or forget the old one. Return the exit code. Raises `StartError`, `OSError`."""
-    disk = PosixDisk()
+    disk, queue = PosixDisk(), settings.queue
     if arguments.forget_old:
-        before = forget_old(disk, settings.rootpath)
+        before = forget_old(disk, queue.rootpath)
         out.write(f"The old queue of provider {before.source} is removed; this one is of provider {before.target}.\n")
         return os.EX_OK
     target = _target(arguments.to, providers)
     progress = ProgressLine(sys.stderr)
     try:
-        done = convert(settings, target, tools_of(providers, disk, time.time, progress.show))
+        done = convert(queue, target, tools_of(providers, disk, time.time, progress.show))
     finally:
         progress.end()
     program = "mailismus" if arguments.config is None else f"mailismus --config {shlex.quote(arguments.config)}"
@@ -58,7 +59,7 @@ def _target(name: str, providers: IProviders) -> IProvider:
         raise StartError(os.EX_USAGE, f"there is no provider {name}; --to takes one of: {known}") from None
 
 
-def _print(done: Converted, settings: QueueSettings, program: str, out: TextIO) -> None:
+def _print(done: Converted, settings: Settings, program: str, out: TextIO) -> None:
     """`program`: how the next commands begin."""
     conversion, copied = done.conversion, done.copied
     way = f"from {conversion.source} to {conversion.target}"
@@ -68,9 +69,13 @@ def _print(done: Converted, settings: QueueSettings, program: str, out: TextIO) 
         sums = f"{copied.entries:,} entries, {copied.messages:,} messages, {copied.stored_bytes:,} bytes"
         out.write(f"Converted {way} and compared: {sums}.\n")
     target = conversion.target
-    if settings.provider != target:
-        out.write(f"Before the next start, for settings that {target} does not have: {program} config unset ELEMENT...\n")
-        out.write(f"and then: {program} config set mta/queue provider={target}\n")
+    if settings.queue.provider != target:
+        foreign = written_of_others(settings.effective, target)
+        begin = "Before the next start"
+        if foreign:
+            out.write(f"{begin}, for settings that {target} does not have: {program} config unset {shlex.join(foreign)}\n")
+            begin = "and then"
+        out.write(f"{begin}: {program} config set mta/queue provider={target}\n")
     out.write(f"The old queue is kept in {done.old_path}; to remove it: {program} queue convert --forget-old\n")
 
 

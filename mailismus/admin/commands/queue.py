@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from typing import TextIO, cast
@@ -19,12 +20,14 @@ from mailismus.admin.client.source import QueueSource
 from mailismus.admin.commands import wording
 from mailismus.admin.commands.acts import ACT_COMMANDS
 from mailismus.admin.commands.command import Command, Reach, fill_filter, positive
+from mailismus.admin.commands.new_file import write_file
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.model.noted import Known
 from mailismus.admin.model.shape import By, shape_json, shape_lines
 from mailismus.admin.render.content import harmless_lines, header_of, unstuff
 from mailismus.admin.render.listing import EMPTY, NO_MATCH, NOTHING_READ, TextListing, count_json, count_lines, json_lines
 from mailismus.admin.render.message import entry_lines, envelope_lines
+from mailismus.admin.render.picture import MAX_ROWS, shape_svg
 from mailismus.admin.render.screen import ScreenListing
 from mailismus.admin.render.why import known_json, known_lines, why_json, why_lines
 from mailismus.errors import StartError, StorageError
@@ -72,6 +75,7 @@ def _fill_shape(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N rows; the others in one (default: all)")
     parser.add_argument("--json", action="store_true", help="JSON instead of text, an object for each row")
+    parser.add_argument("--svg", metavar="FILE", help=f"a picture into FILE as well, of at most {MAX_ROWS} rows")
 
 
 def _fill_show(parser: argparse.ArgumentParser) -> None:
@@ -135,6 +139,11 @@ def _count(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> N
 
 def _shape(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
     shape = source.shape(arguments.filter, By(arguments.by)).first(arguments.limit)
+    if arguments.svg is not None:
+        moment = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime())
+        lack = "; some of the queue can't be read, and is left out" if source.gaps else ""
+        picture = shape_svg(shape, f"For whom the queue waits, by age ({moment}{lack})")
+        write_file(arguments.svg, picture.encode("utf-8", "backslashreplace"))
     for line in shape_json(shape) if arguments.json else shape_lines(shape):
         out.write(line + "\n")
 

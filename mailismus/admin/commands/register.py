@@ -135,7 +135,7 @@ def _run(command: Command, arguments: argparse.Namespace, tools: CommandTools) -
 
 def _convert(arguments: argparse.Namespace, tools: CommandTools) -> int:
     out = _output()
-    status = convert.run(arguments, tools.load(arguments).queue, tools.providers, out)
+    status = convert.run(arguments, tools.load(arguments), tools.providers, out)
     out.flush()
     return status
 

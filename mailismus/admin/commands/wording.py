@@ -231,6 +231,7 @@ EXAMPLES: dict[str, Sequence[Example]] = {
         ("shape area=deferred --limit 9", "those that wait most"),
         ("shape --by host", "who said no last"),
         ("shape --by sender", "who sends so much"),
+        ("shape --svg shape.svg", "a picture"),
     ),
     "show": (
         ("show 000000010000002A", "a message"),

@@ -1,4 +1,4 @@
-"""Messages and listings as text and JSON. Pure.
+"""Messages, listings and shapes as text, JSON and pictures. Pure.
 
 Modules, each with what it is:
 
@@ -6,6 +6,7 @@ Modules, each with what it is:
     listing     entries like `mailq`, or as JSON
     screen      a listing folded to the terminal's width
     attempts    attempts of an entry, as lines and rows
+    picture     the shape of a queue as SVG
     why         why entries are still there, a line each
     message     one message: envelope, recipients, attempts
 """
