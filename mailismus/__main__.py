@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 _PROGRAMS = frozenset({"sendmail", "mailq"})
 """Commands whose options are not ours: other programs write them."""
-_NOT_BUILT_QUEUE = frozenset({"redirect"})
 _ANY = ("0.0.0.0", "::")
 """All addresses of this host."""
 _WITH_VALUE = frozenset({"--config", "-c", "--queue", "--spool"})
@@ -193,22 +192,6 @@ def find_program(arguments: Sequence[str]) -> tuple[str, list[str]] | None:
     return (words[0], [*config, *words[1:]]) if words and words[0] in _PROGRAMS else None
 
 
-def find_unbuilt(arguments: Sequence[str]) -> str | None:
-    """Return the command of these arguments if it is documented but not built."""
-    words = []
-    skip = False
-    for argument in arguments:
-        if skip:
-            skip = False
-        elif argument in _WITH_VALUE:
-            skip = True
-        elif not argument.startswith("-"):
-            words.append(argument)
-    if len(words) > 1 and words[0] == "queue" and words[1] in _NOT_BUILT_QUEUE:
-        return f"queue {words[1]}"
-    return None
-
-
 def main(arguments: Sequence[str] | None = None, providers: Providers = PROVIDERS) -> int:
     """Run one command. Return the exit code. `providers`: the queue providers that it knows."""
     given = sys.argv[1:] if arguments is None else list(arguments)
@@ -216,10 +199,6 @@ def main(arguments: Sequence[str] | None = None, providers: Providers = PROVIDER
     program = find_program(given)
     if program is not None:
         return run_sendmail(*program, load_for_program, lambda words: main(words, providers))
-    unbuilt = find_unbuilt(given)
-    if unbuilt is not None:
-        complain(f"mailismus: {unbuilt} is not available in this version")
-        return Exit.USAGE
     context = _Context(providers)
     try:
         parsed = build_parser(context).parse_args(given)

@@ -42,6 +42,10 @@ class JobDistribution:
         """The route of a recipient now."""
         return self._router.route(recipient, sender, client)
 
+    def route_of(self, message: Message, entry: Entry) -> Route:
+        """The route of an entry now."""
+        return self._router.route_of(message, entry)
+
     def distribute(self, messages: list[Message], *, is_tight: bool) -> bool:
         """Make jobs of the taken entries: one for the recipients of a message with the same next hop. `is_tight`: a next hop
         may get more than its share of the room. Return whether one did, so that the rest was given back."""
@@ -53,7 +57,11 @@ class JobDistribution:
         for message in messages:
             entries = message.entries
             if len(entries) == 1:
-                route = router.route(entries[0].recipient, message.sender, message.client)
+                first = entries[0]
+                if first.words is None:
+                    route = router.route(first.recipient, message.sender, message.client)
+                else:
+                    route = router.route_of(message, first)
                 if isinstance(route, NextHop):
                     if route is not jobs_for:
                         jobs_for, jobs = route, waiting.setdefault(route, [])

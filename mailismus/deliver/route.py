@@ -1,11 +1,12 @@
 """The route of a recipient: a local user, a local domain's LMTP server, a relay, its domain's mail hosts, or none (pure).
 
-*Rules*: the first match decides: a local domain, whose mail goes to the LMTP server if there is one; the relay whose
-`senders` name the exact sender; the relay whose `senders` name the sender's domain; the relay whose `destdomains` name the
-recipient's domain exactly; the default relay; MX. An LMTP server decides about local users: none is unknown here then. A
-relay for senders matches only if the client's address is in its `sendernets`. Case is ignored. The null reverse-path
-matches no `senders`; mail made here is in every network. A route grants no permission: reception decides which mail is
-taken. Each attempt looks up the route again, so a corrected configuration applies to waiting mail.
+*Rules*: the first match decides: the relay that an act redirected the entry to; a local domain, whose mail goes to the LMTP
+server if there is one; the relay whose `senders` name the exact sender; the relay whose `senders` name the sender's domain;
+the relay whose `destdomains` name the recipient's domain exactly; the default relay; MX. An LMTP server decides about local
+users: none is unknown here then. A relay for senders matches only if the client's address is in its `sendernets`. Case is
+ignored. The null reverse-path matches no `senders`; mail made here is in every network. A route grants no permission:
+reception decides which mail is taken. Each attempt looks up the route again, so a corrected configuration applies to
+waiting mail.
 
 A next hop has the profile that `security.policy` gives: next hops that differ in it share no connection. Mail through a
 relay that has the limits of a `<destination>` has a next hop of its own.
@@ -31,6 +32,7 @@ from mailismus.mail.address import domain_of
 from mailismus.mail.directory import Directory
 from mailismus.mail.networks import Networks
 from mailismus.mail.outcome import Outcome, OutcomeKind
+from mailismus.mail.redirect import Redirect, redirects_of
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Entry, Message
 
@@ -39,6 +41,9 @@ HOST_NONE = b"none"
 
 MAX_KNOWN = 10_000
 """Domains whose next hop is remembered."""
+
+MAX_REDIRECTS = 100
+"""Relays of redirections that are remembered."""
 
 UNKNOWN_USER = Outcome(OutcomeKind.FAILED, Reply(550, b"5.1.1", b"no such user here"), b"local")
 
@@ -122,9 +127,14 @@ class Router:
         self._default: RelaySettings | None = None
         self._relay_hops: dict[tuple[int, Profile, tuple[bytes, ...]], NextHop] = {}
         """By the identity of the relay, profile, and limits: one object for all domains."""
+        self._named: dict[tuple[str, int], RelaySettings] = {}
+        """The first relay of each host and port: mail that is redirected there shows it what the relay's rule says."""
+        self._redirects: dict[tuple[str, int], RelaySettings] = {}
+        """Relays that no rule names, and that mail was redirected to."""
         self._known: dict[bytes, NextHop] = {}
         """Next hops of domains as they were written, with the `@`, where no sender's rule can decide."""
         for relay in relays:
+            self._named.setdefault((relay.host.lower(), relay.port), relay)
             for domain in relay.destdomains:
                 self._by_domain[domain.lower()] = relay
             for sender in relay.senders:
@@ -137,7 +147,9 @@ class Router:
         entries = message.entries
         first = entries[0].recipient
         domain = first[first.rfind(b"@") :]
-        if domain[:1] == b"@" and not [entry for entry in entries if not entry.recipient.endswith(domain)]:
+        if domain[:1] == b"@" and not [
+            entry for entry in entries if entry.words is not None or not entry.recipient.endswith(domain)
+        ]:
             route = self.route(first, message.sender, message.client)
             if isinstance(route, NextHop):
                 return {route: entries}, []  # the usual case: all recipients are of one domain
@@ -148,6 +160,9 @@ class Router:
         """The domain of the entries in `group`, as it is written, with its `@`: the bare postmaster has none."""
         for entry in entries:
             recipient = entry.recipient
+            if entry.words is not None and (redirects := redirects_of(entry.words)):
+                by_hop.setdefault(self._redirected(redirects[0], recipient), []).append(entry)
+                continue
             domain = recipient[recipient.rfind(b"@") :]
             if domain != of_group:
                 route = self.route(recipient, message.sender, message.client)
@@ -185,6 +200,24 @@ class Router:
                 self._known.clear()
             self._known[written] = next_hop
         return next_hop
+
+    def route_of(self, message: Message, entry: Entry) -> Route:
+        """The route of an entry now: as `route`, unless an act has redirected it."""
+        if entry.words is not None and (redirects := redirects_of(entry.words)):
+            return self._redirected(redirects[0], entry.recipient)
+        return self.route(entry.recipient, message.sender, message.client)
+
+    def _redirected(self, redirect: Redirect, recipient: bytes) -> NextHop:
+        key = redirect.host.lower(), redirect.port
+        relay = self._named.get(key) or self._redirects.get(key)
+        if relay is None:
+            if len(self._redirects) >= MAX_REDIRECTS:
+                self._redirects.clear()
+            relay = self._redirects[key] = RelaySettings(redirect.relay, *key, (), (), None, 0)
+        if key in self._named:
+            return self._next_hop(relay, domain_of(recipient))
+        profile = PLAIN if self._policy is None else self._policy.of_relay(relay, domain_of(recipient))
+        return NextHop(*key, HostFinding.ADDRESS, profile)
 
     def relay_of(self, domain: bytes) -> RelaySettings | None:
         """The relay for mail to a domain (lower case) that no sender's rule routes; None: it goes by MX."""

@@ -13,6 +13,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool
+from mailismus.mail.ids import format_spool_id
 from mailismus.queue.acts.act_file import ActFile
 from mailismus.queue.acts.acts import Acts, KeepSettings
 from mailismus.queue.interface import Area
@@ -213,3 +214,26 @@ def test_without_a_server_the_stopped_queue_is_asked(world: World) -> None:
 
 def test_a_queue_without_a_record_has_no_acts(world: World, running: Running) -> None:
     assert world.refusal("queue", "acts") == (69, "this queue keeps no record of acts, so there are none")
+
+
+def test_a_redirection_is_told_everywhere_and_undone(
+    world: World, acting: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spool_id = acting.put(b"a@x.example", b"b@y.example")
+    assert world.run("queue", "redirect", "domain=x.example", "--to", "[2001:db8::1]:2525", "--reason", "down") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "A1: 1 entry redirected"
+    said = "redirected to [2001:db8::1]:2525 by act A1"
+    listing = ("queue", "list"), ("queue", "list", "--json"), ("queue", "why", "x.example")
+    for command in listing:
+        world.run(*command)
+        assert capsys.readouterr().out.count(said) == 1, command
+    world.run("queue", "show", format_spool_id(spool_id))
+    assert "redirected:   [2001:db8::1]:2525, by act A1\n" in capsys.readouterr().out
+    world.run("queue", "acts")
+    assert ", to [2001:db8::1]:2525\n" in capsys.readouterr().out
+    world.run("queue", "acts", "--json")
+    assert json.loads(capsys.readouterr().out)["relay"] == "[2001:db8::1]:2525"
+    assert world.run("queue", "undo", "A1") == 0
+    assert capsys.readouterr().out == "A1 undone: 1 entry restored\n"
+    world.run("queue", "list")
+    assert "redirected" not in capsys.readouterr().out

@@ -9,6 +9,8 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from mailismus.config.values.settings import RetrySettings
+from mailismus.mail.ids import QueueId
+from mailismus.mail.redirect import redirects_of
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.acts.act import ActKind, ActState, Order
 from mailismus.queue.acts.act_file import ActFile
@@ -45,7 +47,8 @@ class ActBench(Bench):
         return self.wait(Deferred.fromCoroutine(coroutine))
 
     def begin(self, kind: ActKind, *words: str) -> ActRun:
-        return self.do(self.acts.begin(Order(kind, 0, words, "because")))
+        relay = ("relay.example", 2525) if kind is ActKind.REDIRECT else None
+        return self.do(self.acts.begin(Order(kind, 0, words, "because", relay=relay)))
 
     def finish(self, run: ActRun) -> ActRun:
         for _ in range(10_000):
@@ -92,6 +95,12 @@ def fill(bench: Bench) -> None:
     bench.queue.give_back([first, fourth], bench.now())
 
 
+def acts_of_redirections(bench: Bench) -> list[list[int]]:
+    """The acts that redirected each redirected entry, the newest first."""
+    found = [redirects_of(entry.words) for _, entry in bench.search()]
+    return [[one.act for one in redirects] for redirects in found if redirects]
+
+
 class ActingContract(Contract):
     """Acts while the queue runs."""
 
@@ -109,6 +118,7 @@ class ActingContract(Contract):
             (ActKind.HOLD, {Area.HELD: 4, Area.BOUNCES: 1}),
             (ActKind.DELETE, {Area.DELETED: 5}),
             (ActKind.BOUNCE, {Area.BOUNCES: 5}),
+            (ActKind.REDIRECT, {Area.INCOMING: 2, Area.DEFERRED: 2, Area.BOUNCES: 1}),
         ],
     )
     def test_undoing_brings_back_what_was_there(self, acting: ActBench, kind: ActKind, after: dict[Area, int]) -> None:
@@ -126,6 +136,21 @@ class ActingContract(Contract):
         else:
             assert found == before
         assert undone.act.state is ActState.UNDONE
+
+    def test_a_redirection_is_kept_by_a_hold_and_a_retry(self, acting: ActBench) -> None:
+        first = acting.order(ActKind.REDIRECT, "domain=e.example")
+        hold = acting.order(ActKind.HOLD, "domain=e.example")
+        second = acting.order(ActKind.REDIRECT, "domain=e.example")
+        acting.undo(hold)
+        for message in acting.take_until(Area.DEFERRED, 2, acting.now() + 1e6):
+            for entry in message.entries:
+                acting.defer([QueueId(message.spool_id, entry.number)], acting.now() + 7200, 4, LATER_REPLY)
+        acting.pass_seconds(20)
+        assert acts_of_redirections(acting) == [[second.act.number, first.act.number]]
+        assert acting.undo(first).act.restored == 1
+        assert acts_of_redirections(acting) == [[second.act.number]]
+        assert acting.undo(second).act.restored == 1
+        assert acts_of_redirections(acting) == []
 
     def test_an_act_concerns_what_matches(self, acting: ActBench) -> None:
         assert acting.order(ActKind.HOLD, "domain=e.example").act.entries == 1
@@ -168,7 +193,7 @@ class DurableActingContract(Contract):
         raise NotImplementedError("a provider's test module brings it")
 
     @pytest.mark.parametrize("is_crash", [False, True])
-    @pytest.mark.parametrize("kind", [ActKind.HOLD, ActKind.DELETE])
+    @pytest.mark.parametrize("kind", [ActKind.HOLD, ActKind.DELETE, ActKind.REDIRECT])
     @pytest.mark.parametrize("steps", [0, 3, 12])
     def test_a_stop_in_the_middle_is_gone_on_from(
         self, harness: DurableHarness, kind: ActKind, steps: int, *, is_crash: bool
@@ -191,12 +216,13 @@ class DurableActingContract(Contract):
             bench.wait(bench.acts.stop())
             queue = harness.restart(bench.queue)
         after = ActBench(harness, queue, bench.disk)
-        area = Area.HELD if kind is ActKind.HOLD else Area.DELETED
+        area = {ActKind.HOLD: Area.HELD, ActKind.DELETE: Area.DELETED}.get(kind, Area.INCOMING)
         for _ in range(1000):
             if after.acts.all()[0].state is ActState.DONE:
                 break
             after.pass_seconds(1)
         assert after.areas() == {area: count}
+        assert (kind is ActKind.REDIRECT) == all(redirects_of(entry.words) for _, entry in after.search())
         act = after.acts.all()[0]
         assert (act.state, act.number) == (ActState.DONE, number)
         undone = after.finish(after.do(after.acts.undo(number, 0)))

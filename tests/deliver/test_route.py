@@ -159,3 +159,19 @@ def test_a_next_hop_has_the_profile_of_its_mail() -> None:
     assert hops[b"a.example"] is hops[b"b.example"]  # one object, so that jobs are grouped
     assert hops[b"bank.example"] != hops[b"a.example"]
     assert hops[b"bank.example"].profile.requirement.names.exact == ("192.0.2.2",)
+
+
+def test_a_redirected_entry_goes_to_its_relay_whatever_its_domain() -> None:
+    to_known, to_other = b"via=A2:192.0.2.2:26", b"via=A9:Other.example:2525,A2:192.0.2.2:26"
+    entries = [
+        Entry(1, b"joe@home.example", Area.INCOMING, 0.0, words=to_other),
+        Entry(2, b"x@b.example", Area.INCOMING, 0.0, words=b"act=A1"),
+        Entry(3, b"y@b.example", Area.INCOMING, 0.0, words=to_other),
+        Entry(4, b"z@z.example", Area.INCOMING, 0.0, words=to_known),
+    ]
+    message = Message(SpoolId(1), b"s@a.example", b"-", False, 0.0, 10, 4, entries)
+    other = NextHop("other.example", 2525)
+    by_hop, others = ROUTER.split(message)
+    assert by_hop == {other: [entries[0], entries[2]], OF_DOMAIN: [entries[1], entries[3]]}
+    assert others == []
+    assert [ROUTER.route_of(message, entry) for entry in entries] == [other, OF_DOMAIN, other, OF_DOMAIN]

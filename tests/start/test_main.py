@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mailismus.__main__ import build_parser, find_unbuilt, main
+from mailismus.__main__ import build_parser, main
 
 CONFIG = str(Path(__file__).parents[2] / "config" / "mailismus.xml")
 
@@ -72,22 +72,12 @@ def test_a_file_that_is_not_there_is_named_before_the_reason(tmp_path: Path, cap
     assert capsys.readouterr().err == f"mailismus: {tmp_path}/x: No such file or directory\n"
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["queue", "redirect", "x"],
-        ["--config", "x", "queue", "redirect"],
-        ["queue", "--queue", "d", "redirect", "x"],
-    ],
-)
-def test_what_is_not_built_is_refused_by_name(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(arguments) == 64
-    assert capsys.readouterr().err == f"mailismus: {find_unbuilt(arguments)} is not available in this version\n"
-
-
-def test_a_command_that_is_built_is_not_taken_for_one_that_is_not() -> None:
-    assert find_unbuilt(["queue", "list", "why"]) is None
-    assert find_unbuilt(["--config", "why", "config", "check"]) is None
+@pytest.mark.parametrize("to", ["joe@x.example", "relay:0", "relay:70000", "re lay", "", "h" * 60 + "." + "h" * 60, "[::1"])
+def test_nonsense_is_no_relay_to_redirect_to(to: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["queue", "redirect", "--all", "--reason", "x", "--to", to])
+    assert ended.value.code == 64
+    assert "argument --to: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["--json", "area=x", "--limit", "5", "sender=y"], ["sender=y", "--json", "area=x"]])

@@ -41,11 +41,17 @@ def preview(source: QueueSource, kind: ActKind, words: Sequence[str]) -> Preview
 
 
 def act(
-    source: QueueSource, kind: ActKind, words: Sequence[str], reason: str, limit: int | None, for_s: float | None
+    source: QueueSource,
+    kind: ActKind,
+    words: Sequence[str],
+    reason: str,
+    limit: int | None,
+    for_s: float | None,
+    relay: str = "",
 ) -> Generator[ShownAct, None, None]:
     """Begin an act; yield it again and again until it has gone over the queue. Closing interrupts it. Raises
     `StartError`."""
-    for line in source.ask(Request(ACT, tuple(words), limit, order=encode_order(kind, reason, for_s))):
+    for line in source.ask(Request(ACT, tuple(words), limit, order=encode_order(kind, reason, for_s, relay))):
         yield decode_act(line)
 
 

@@ -1,4 +1,4 @@
-"""The commands of acts: `queue hold|release|delete|bounce|acts|undo`.
+"""The commands of acts: `queue hold|release|delete|bounce|redirect|acts|undo`.
 
 *Rules*: a command says what it will do before it does it. Progress goes to a terminal alone. An act that the user interrupts
 is interrupted in the server too, behind its slice.
@@ -21,19 +21,26 @@ from mailismus.admin.client.acting import Preview, act, all_acts, go_on, preview
 from mailismus.admin.client.source import QueueSource
 from mailismus.admin.commands import wording
 from mailismus.admin.commands.command import Command, Reach, fill_filter, positive
-from mailismus.admin.protocol.acting import LONGEST_REASON, ShownAct
+from mailismus.admin.protocol.acting import LONGEST_REASON, ShownAct, parse_relay
 from mailismus.admin.render.listing import moment
 from mailismus.config.values.units import UnitError, parse_time_ms
 from mailismus.errors import StartError
+from mailismus.mail.redirect import Redirect
 from mailismus.observe.text import shown
-from mailismus.queue.acts.act import ActKind, ActState, number_of
+from mailismus.queue.acts.act import ActKind, ActState, Order, number_of
 
 ASK_FROM = 100
 """Entries beyond which a command asks at a terminal."""
 MOST_DOMAINS = 20
 """Rows of what an act would concern."""
 
-_DONE = {ActKind.HOLD: "held", ActKind.RELEASE: "released", ActKind.DELETE: "deleted", ActKind.BOUNCE: "bounced"}
+_DONE = {
+    ActKind.HOLD: "held",
+    ActKind.RELEASE: "released",
+    ActKind.DELETE: "deleted",
+    ActKind.BOUNCE: "bounced",
+    ActKind.REDIRECT: "redirected",
+}
 _FORM = "%Y-%m-%d %H:%M:%S"
 
 
@@ -46,12 +53,22 @@ def _fill_act(kind: ActKind, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help=f"do not ask where more than {ASK_FROM} entries match")
     if kind is ActKind.HOLD:
         parser.add_argument("--for", dest="for_s", type=_time, metavar="TIME", help="release by itself behind this time")
+    if kind is ActKind.REDIRECT:
+        parser.add_argument("--to", required=True, type=_relay, metavar="RELAY", help="where to: HOST or HOST:PORT")
 
 
 def _reason(text: str) -> str:
     if not text.strip() or len(text) > LONGEST_REASON:
         raise argparse.ArgumentTypeError(f"write a reason of at most {LONGEST_REASON} characters")
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _relay(text: str) -> str:
+    try:
+        parse_relay(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def _time(text: str) -> float:
@@ -94,8 +111,8 @@ def _act(kind: ActKind, source: QueueSource, arguments: argparse.Namespace, out:
     if concerned > ASK_FROM and not arguments.yes and not _is_wanted(kind, concerned, out):
         out.write("Nothing was changed.\n")
         return
-    for_s = getattr(arguments, "for_s", None)
-    _watch(act(source, kind, arguments.filter, arguments.reason, arguments.limit, for_s), concerned, out)
+    for_s, relay = getattr(arguments, "for_s", None), getattr(arguments, "to", "")
+    _watch(act(source, kind, arguments.filter, arguments.reason, arguments.limit, for_s, relay), concerned, out)
 
 
 def _preview_lines(found: Preview) -> Iterator[str]:
@@ -179,6 +196,7 @@ def _act_lines(found: ShownAct) -> Iterator[str]:
     facts = [f"{_count(one.entries, 'entry', 'entries')} of {_count(one.messages, 'message', 'messages')}"]
     facts += [f"{one.removed} for good"] if one.removed else []
     facts += [f"{one.restored} restored by {_user(one.undone_by)}"] if one.undone_by >= 0 else []
+    facts += [f"to {_relay_text(order)}"] if order.relay is not None else []
     facts += [f"until {moment(one.until, None, _FORM)}"] if one.until is not None else []
     yield f"       {', '.join(facts)}"
     words = " ".join(order.words) if order.words else "--all"
@@ -198,6 +216,7 @@ def _act_json(found: ShownAct) -> str:
             "filter": list(order.words),
             "reason": order.reason,
             "limit": order.limit,
+            "relay": None if order.relay is None else _relay_text(order),
             "entries": one.entries,
             "messages": one.messages,
             "removed": one.removed,
@@ -214,6 +233,10 @@ def _undo(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> No
 
 def _count(number: int, one: str, more: str) -> str:
     return f"{number} {one if number == 1 else more}"
+
+
+def _relay_text(order: Order) -> str:
+    return "" if order.relay is None else shown(Redirect(0, *order.relay).relay.encode("utf-8", "backslashreplace"))
 
 
 def _user(uid: int) -> str:
@@ -237,6 +260,7 @@ ACT_COMMANDS: tuple[Command, ...] = (
     _command(ActKind.RELEASE, "release entries that are on hold", wording.RELEASE),
     _command(ActKind.DELETE, "delete entries; they are kept for a while", wording.DELETE),
     _command(ActKind.BOUNCE, "return entries to their senders", wording.BOUNCE),
+    _command(ActKind.REDIRECT, "send entries through another relay", wording.REDIRECT),
     Command("acts", Reach.SERVER_OR_LOCK, "list what was done to the queue", wording.ACTS, _fill_acts, _acts),
     Command("undo", Reach.SERVER_OR_LOCK, "undo one of these acts", wording.UNDO, _fill_undo, _undo),
 )

@@ -159,6 +159,18 @@ written yet. A message without a sender is deleted in place of that."""
     + _ACT
 )
 
+REDIRECT = (
+    """\
+Sends entries through another relay, whatever <relay> and MX say, local users
+too. The port is 25 unless it is named. A <relay> of the configuration with the
+same host and port lends its TLS and its credentials. Entries stay where they
+are: deferred ones wait for their time, or for `queue flush`. Another recipient
+(an address with "@") is refused. `queue undo ACT` brings back the usual route.
+A relay that sends the mail back here is not found out: such a loop ends when
+the message has too many Received fields."""
+    + _ACT
+)
+
 ACTS = """\
 Lists the acts on the queue, the newest last: name, when it began, state, user
 id, what it did to how many entries, FILTER and reason. With --json each line
@@ -167,7 +179,8 @@ The file state/acts below the queue is the record of all."""
 
 UNDO = """\
 Undoes an act: entries that it held or deleted, or made bounces of whose
-report is not written yet, go back to where they stood. What was delivered,
+report is not written yet, go back to where they stood; what it redirected has
+its usual route again. What was delivered,
 reported or removed since stays so; the counts say how much came back."""
 
 SHELL = """\
@@ -263,6 +276,10 @@ EXAMPLES: dict[str, Sequence[Example]] = {
         ("delete 'sender=joe@*' --reason spam", "of a sender"),
     ),
     "bounce": (("bounce domain=gone.example --reason closed", "of a domain"),),
+    "redirect": (
+        ("redirect domain=a.example --to b --reason down", "one domain"),
+        ("redirect --all --to 192.0.2.1:26 --reason move", "all"),
+    ),
     "acts": (("acts", "what was done"), ("acts --json", "for a program")),
     "undo": (("undo A7", "take it back"),),
 }

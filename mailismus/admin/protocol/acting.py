@@ -3,7 +3,7 @@
 | verb | request | answer lines |
 |---|---|---|
 | `preview` | FILTER, `"order": {"kind"}` | counts of what the act would concern, then one line a recipient's domain |
-| `act` | FILTER, limit, `"order": {"kind", "reason", "for"}` | the act, again and again until it has gone over the queue |
+| `act` | FILTER, limit, `"order": {"kind", "reason", "for", "relay"}` | the act, again and again until it is over |
 | `acts` | | the acts, a line each |
 | `undo`, `resume` | the name of an act in place of the FILTER | the act, again and again, as above |
 
@@ -18,6 +18,8 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from mailismus.admin.protocol.wire import Refusal, WireError, encode
+from mailismus.config.values.names import parse_host_port
+from mailismus.mail.redirect import LONGEST_HOST
 from mailismus.queue.acts.act import Act, ActKind, ActState, Order, number_of
 
 PREVIEW, ACT, ACTS, UNDO, RESUME = "preview", "act", "acts", "undo", "resume"
@@ -32,9 +34,9 @@ class ShownAct:
     waiting: int = 0
 
 
-def encode_order(kind: ActKind, reason: str = "", for_s: float | None = None) -> dict[str, object]:
-    """Return the order of a request."""
-    return {"kind": kind.value, "reason": reason, "for": for_s}
+def encode_order(kind: ActKind, reason: str = "", for_s: float | None = None, relay: str = "") -> dict[str, object]:
+    """Return the order of a request. `relay`: where a redirection leads."""
+    return {"kind": kind.value, "reason": reason, "for": for_s, **({"relay": relay} if relay else {})}
 
 
 def decode_order(order: Mapping[str, object], words: Sequence[str], limit: int | None, uid: int) -> Order:
@@ -48,7 +50,28 @@ def decode_order(order: Mapping[str, object], words: Sequence[str], limit: int |
         raise Refusal(os.EX_USAGE, f"a reason is a text of at most {LONGEST_REASON} characters")
     if for_s is not None and (not isinstance(for_s, int | float) or isinstance(for_s, bool) or for_s <= 0):
         raise Refusal(os.EX_USAGE, "a time is a number of seconds above 0")
-    return Order(known, uid, tuple(words), reason, limit, for_s)
+    relay = _decode_relay(order.get("relay")) if known is ActKind.REDIRECT else None
+    return Order(known, uid, tuple(words), reason, limit, for_s, relay)
+
+
+def _decode_relay(value: object) -> tuple[str, int] | None:
+    """Return host and port; None: the request, a preview, names none."""
+    if value is None:
+        return None
+    try:
+        return parse_relay(str(value))
+    except ValueError as error:
+        raise Refusal(os.EX_USAGE, str(error)) from None
+
+
+def parse_relay(text: str) -> tuple[str, int]:
+    """Return host and port of the relay that a redirection leads to. Raises `ValueError`."""
+    if "@" in text:
+        raise ValueError("write a relay, HOST:PORT: mail is not redirected to another recipient")
+    host, port = parse_host_port(text, 25)
+    if len(host) > LONGEST_HOST:
+        raise ValueError(f"write a relay with a name of at most {LONGEST_HOST} characters")
+    return host, port
 
 
 def decode_name(words: Sequence[str]) -> int:
@@ -71,6 +94,7 @@ def encode_act(act: Act, waiting: int) -> bytes:
             "reason": order.reason,
             "limit": order.limit,
             "for": order.for_s,
+            "relay": order.relay,
             "at": act.begun_at,
             "state": act.state.value,
             "counts": (act.entries, act.messages, act.kept_bytes, act.removed, act.restored, act.undone_by, waiting),
@@ -82,7 +106,8 @@ def decode_act(value: Mapping[str, object]) -> ShownAct:
     """Return the act that `encode_act` wrote. Raises `WireError`."""
     try:
         words, counts, limit, for_s = value["filter"], value["counts"], value["limit"], value["for"]
-        if not isinstance(words, list) or not isinstance(counts, list):
+        relay = value.get("relay")
+        if not isinstance(words, list) or not isinstance(counts, list) or not isinstance(relay, list | None):
             raise ValueError("no list")
         entries, messages, kept, removed, restored, undone_by, waiting = map(int, counts)
         order = Order(
@@ -92,9 +117,10 @@ def decode_act(value: Mapping[str, object]) -> ShownAct:
             str(value["reason"]),
             None if limit is None else int(str(limit)),
             None if for_s is None else float(str(for_s)),
+            None if relay is None else (str(relay[0]), int(str(relay[1]))),
         )
         state, number, at = ActState(value["state"]), int(str(value["act"])), float(str(value["at"]))
         act = Act(number, order, at, state, entries, messages, kept, removed, restored, undone_by)
-    except (KeyError, TypeError, ValueError):
+    except (IndexError, KeyError, TypeError, ValueError):
         raise WireError("an act is not as it should be") from None
     return ShownAct(act, waiting)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, tzinfo
 
 from mailismus.admin.model.noted import NotedEntry
 from mailismus.mail.ids import SpoolId, format_spool_id
+from mailismus.mail.redirect import Redirect, redirects_of
 from mailismus.observe.text import shown
 from mailismus.queue.acts.marking import FOR_EVER, note_of
 from mailismus.queue.files.recipient_line import stored_seconds
@@ -35,8 +36,18 @@ REMEMBERED = 10_000
 
 
 def reason_of(entry: Entry) -> bytes:
-    """Return why the entry still waits. The host stands before the reply, whether the reply is the host's or the host could
-    not be reached."""
+    """Return why the entry still waits, and to which relay an act has redirected it. The host stands before the reply,
+    whether the reply is the host's or the host could not be reached."""
+    reason, redirects = _reason_of(entry), redirects_of(entry.words)
+    return reason + b"; " + redirected(redirects[0]) if redirects else reason
+
+
+def redirected(redirect: Redirect) -> bytes:
+    """Return where an entry was redirected to, in words."""
+    return f"redirected to {redirect.relay} by act A{redirect.act}".encode("ascii")
+
+
+def _reason_of(entry: Entry) -> bytes:
     if isinstance(entry, NotedEntry):
         return entry.note
     note = note_of(entry)

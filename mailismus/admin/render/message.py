@@ -13,6 +13,7 @@ from mailismus.admin.render.attempts import attempt_text
 from mailismus.admin.render.listing import moment
 from mailismus.mail.attempts import attempts_of, left_out
 from mailismus.mail.ids import format_spool_id
+from mailismus.mail.redirect import redirects_of
 from mailismus.observe.text import shown
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.smtp.trace import CameIn
@@ -46,6 +47,8 @@ def entry_lines(message: Message, entry: Entry, zone: tzinfo | None = None) -> I
     yield _line(_DUE.get(entry.area, "next attempt"), moment(entry.due_at, zone, _FORM))
     yield _line("last reply", shown(bytes(entry.reply)) if entry.reply is not None else "none: not tried yet")
     yield _line("host", shown(entry.host))
+    for one in redirects_of(entry.words)[:1]:
+        yield _line("redirected", f"{one.relay}, by act A{one.act}")
     if isinstance(entry, NotedEntry):
         yield _line("now", shown(entry.note))
     attempts = attempts_of(entry.words)

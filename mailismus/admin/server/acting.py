@@ -14,7 +14,7 @@ from mailismus.admin.protocol.acting import ACT, ACTS, PREVIEW, RESUME, UNDO, de
 from mailismus.admin.protocol.wire import Refusal, Request, encode_row, encode_summary
 from mailismus.admin.server.answers import LookableQueue, Search, VerbAnswer
 from mailismus.errors import StartError
-from mailismus.queue.acts.act import Act
+from mailismus.queue.acts.act import Act, ActKind
 from mailismus.queue.acts.acts import Acts
 from mailismus.queue.acts.run import ActRun, filter_of
 from mailismus.queue.filter import FilterError
@@ -121,6 +121,8 @@ def begin_acting(request: Request, queue: LookableQueue, now: float, acts: Acts 
     if request.verb == ACT:
         if not order.reason.strip():
             raise Refusal(os.EX_USAGE, "an act needs a reason: --reason TEXT")
+        if order.kind is ActKind.REDIRECT and order.relay is None:
+            raise Refusal(os.EX_USAGE, "a redirection needs a relay: --to HOST:PORT")
         return ActAnswer(acts, lambda: acts.begin(order))
     try:
         return PreviewAnswer(queue, filter_of(Act(0, order, now)), now)

@@ -20,6 +20,7 @@ class ActKind(enum.Enum):
     RELEASE = "release"
     DELETE = "delete"
     BOUNCE = "bounce"
+    REDIRECT = "redirect"
 
 
 class ActState(enum.Enum):
@@ -46,13 +47,13 @@ NEXT_STATES: dict[ActState, frozenset[ActState]] = {
 UNFINISHED = frozenset((ActState.RUNNING, ActState.WAITING, ActState.UNDOING))
 """States that a start goes on from."""
 
-UNDOABLE = frozenset((ActKind.HOLD, ActKind.DELETE, ActKind.BOUNCE))
+UNDOABLE = frozenset((ActKind.HOLD, ActKind.DELETE, ActKind.BOUNCE, ActKind.REDIRECT))
 
 
 @attrs.frozen
 class Order:
     """What an administrator asks for. `words`: the FILTER; none: every entry. `limit` None: all that match. `for_s`: for a
-    hold, seconds until it ends by itself; None: it does not."""
+    hold, seconds until it ends by itself; None: it does not. `relay`: host and port to redirect to."""
 
     kind: ActKind
     uid: int
@@ -60,6 +61,7 @@ class Order:
     reason: str
     limit: int | None = None
     for_s: float | None = None
+    relay: tuple[str, int] | None = None
 
 
 @attrs.frozen

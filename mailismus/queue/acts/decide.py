@@ -4,7 +4,8 @@
     release  hold                                    -> where it stood
     delete   all but deleted                         -> deleted, or removed
     bounce   incoming, deferred, hold                -> bounces; of a message without a sender: as delete
-    undo     what the act has in hold, deleted, bounces -> where it stood
+    redirect incoming, deferred, hold                -> where it is, its relay in its words
+    undo     what the act has in hold, deleted, bounces -> where it stood; what it redirected: without its relay
 
 *Not here*: which entries match the filter (`queue.filter`); entries that are out (`queue.acts.run`).
 """
@@ -12,6 +13,7 @@
 from __future__ import annotations
 
 from mailismus.mail.ids import QueueId
+from mailismus.mail.redirect import Redirect, redirects_of, with_redirects
 from mailismus.mail.reply import Reply
 from mailismus.queue.acts.act import Act, ActKind
 from mailismus.queue.acts.marking import FOR_EVER, act_of, before, marked
@@ -24,6 +26,7 @@ CONCERNED = {
     ActKind.RELEASE: frozenset((Area.HELD,)),
     ActKind.DELETE: frozenset(Area) - {Area.DELETED},
     ActKind.BOUNCE: frozenset((Area.INCOMING, Area.DEFERRED, Area.HELD)),
+    ActKind.REDIRECT: frozenset((Area.INCOMING, Area.DEFERRED, Area.HELD)),
 }
 """The areas whose entries an act changes."""
 
@@ -34,7 +37,9 @@ KEEPS = frozenset((Area.HELD, Area.DELETED, Area.BOUNCES))
 def settlement_of(act: Act, message: Message, entry: Entry, now: float, kept_for_s: float) -> Settlement:
     """Return what the act makes of an entry of an area that it concerns. `kept_for_s`: seconds for which what is deleted is
     kept; 0: not at all."""
-    kind = act.order.kind
+    kind, relay = act.order.kind, act.order.relay
+    if kind is ActKind.REDIRECT and relay is not None:
+        return _with_relays(message, entry, [Redirect(act.number, *relay), *redirects_of(entry.words)])
     if kind is ActKind.RELEASE:
         return restored(message, entry, now)
     if kind is ActKind.HOLD:
@@ -49,6 +54,13 @@ def settlement_of(act: Act, message: Message, entry: Entry, now: float, kept_for
     return _moved(act, message, entry, Area.DELETED, now + kept_for_s)
 
 
+def undone(act: Act, message: Message, entry: Entry, now: float) -> Settlement:
+    """Return the settlement that takes the act back from an entry of which `is_of` says yes."""
+    if act.order.kind is ActKind.REDIRECT:
+        return _with_relays(message, entry, [one for one in redirects_of(entry.words) if one.act != act.number])
+    return restored(message, entry, now)
+
+
 def restored(message: Message, entry: Entry, now: float) -> Settlement:
     """Return the settlement that puts an entry back to where it stood before the newest act."""
     area, due_at, words = before(entry, now)
@@ -58,7 +70,22 @@ def restored(message: Message, entry: Entry, now: float) -> Settlement:
 
 def is_of(act: Act, entry: Entry) -> bool:
     """Whether undoing the act concerns this entry."""
+    if act.order.kind is ActKind.REDIRECT:
+        return entry.area is not Area.BOUNCES and any(one.act == act.number for one in redirects_of(entry.words))
     return entry.area in KEEPS and act_of(entry) == act.number
+
+
+def has_acted(act: Act, entry: Entry) -> bool:
+    """Whether the entry has the newest mark of its kind from this act, so that a run passes over it."""
+    if act.order.kind is ActKind.REDIRECT:
+        return any(one.act == act.number for one in redirects_of(entry.words))
+    return act_of(entry) == act.number
+
+
+def _with_relays(message: Message, entry: Entry, redirects: list[Redirect]) -> Settlement:
+    words = with_redirects(entry.words, redirects)
+    queue_id = QueueId(message.spool_id, entry.number)
+    return Settlement(queue_id, entry.area, entry.due_at, entry.attempts, entry.reply, entry.host, words)
 
 
 def _moved(act: Act, message: Message, entry: Entry, area: Area, due_at: float) -> Settlement:

@@ -30,6 +30,7 @@ def begin_event(act: Act) -> dict[str, object]:
     """The event of an act that begins."""
     order = act.order
     return {
+        **({"relay": order.relay} if order.relay is not None else {}),
         "event": BEGIN,
         "act": act.number,
         "kind": order.kind.value,
@@ -92,9 +93,11 @@ def _apply(acts: dict[int, Act], line: bytes) -> bool:
 
 
 def _begun(number: int, value: Mapping[str, object]) -> Act:
-    words, limit, for_s = value["filter"], value.get("limit"), value.get("for")
+    words, limit, for_s, relay = value["filter"], value.get("limit"), value.get("for"), value.get("relay")
     if not isinstance(words, list):
         raise TypeError("no list")
+    if relay is not None and (not isinstance(relay, list) or len(relay) != 2):
+        raise TypeError("no relay")
     order = Order(
         ActKind(value["kind"]),
         int(str(value["uid"])),
@@ -102,6 +105,7 @@ def _begun(number: int, value: Mapping[str, object]) -> Act:
         str(value["reason"]),
         int(str(limit)) if limit is not None else None,
         float(str(for_s)) if for_s is not None else None,
+        (str(relay[0]), int(relay[1])) if relay is not None else None,
     )
     return Act(number, order, float(str(value["at"])))
 

@@ -19,8 +19,7 @@ from mailismus.mail.ids import QueueId, spool_name
 from mailismus.observe.text import plain
 from mailismus.queue.acting import Acting
 from mailismus.queue.acts.act import Act, ActKind, ActState
-from mailismus.queue.acts.decide import CONCERNED, is_of, restored, settlement_of
-from mailismus.queue.acts.marking import act_of
+from mailismus.queue.acts.decide import CONCERNED, has_acted, is_of, settlement_of, undone
 from mailismus.queue.filter import parse_filter
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Area, Entry, Filter, Message, Page, Settlement
@@ -38,6 +37,7 @@ _DONE = {
     ActKind.RELEASE: b"released",
     ActKind.DELETE: b"deleted",
     ActKind.BOUNCE: b"bounced",
+    ActKind.REDIRECT: b"redirected",
 }
 
 
@@ -66,12 +66,7 @@ class Keep:
 def filter_of(act: Act) -> Filter:
     """Return what the act is for. Raises `FilterError`."""
     order = act.order
-    base, concerned, number, begun_at = (
-        parse_filter(order.words, act.begun_at),
-        CONCERNED[order.kind],
-        act.number,
-        act.begun_at,
-    )
+    base, concerned, begun_at = parse_filter(order.words, act.begun_at), CONCERNED[order.kind], act.begun_at
     (only,) = concerned if len(concerned) == 1 else (None,)
 
     def matches(message: Message, entry: Entry) -> bool:
@@ -79,7 +74,7 @@ def filter_of(act: Act) -> Filter:
             entry.area in concerned
             and message.received_at <= begun_at
             and base.matches(message, entry)
-            and act_of(entry) != number
+            and not has_acted(act, entry)
         )
 
     return Filter(base.spool_id, base.area or only, matches)
@@ -184,7 +179,7 @@ class ActRun:
                 if limit is not None and act.entries + len(settlements) >= limit:
                     self._acting.give_back(QueueId(message.spool_id, entry.number), entry.due_at)
                     continue
-                one = restored(message, entry, now) if make is None else make(message, entry, room_bytes - kept_bytes)
+                one = undone(act, message, entry, now) if make is None else make(message, entry, room_bytes - kept_bytes)
                 settlements.append(one)
                 has_some = True
                 is_kept = is_kept or one.area is Area.DELETED

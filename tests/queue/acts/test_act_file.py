@@ -75,6 +75,15 @@ def test_what_a_line_says_that_is_unknown_is_ignored() -> None:
     assert replay(begin + other + count)[:2] == ({1: ACT}, 0)
 
 
+def test_a_redirection_keeps_its_relay() -> None:
+    order = Order(ActKind.REDIRECT, 0, (), "down", relay=("2001:db8::1", 2525))
+    act = Act(1, order, 1_700_000_000.25)
+    event = begin_event(act)
+    assert replay(encode_event(event))[:2] == ({1: act}, 0)
+    for relay in ("abc", ["relay"], [1, "x"]):
+        assert replay(encode_event({**event, "relay": relay}))[:2] == ({}, 1)
+
+
 def test_a_line_that_makes_no_sense_tells_of_no_act() -> None:
     for member, value in (("filter", "abc"), ("kind", "eat"), ("uid", "x"), ("at", None)):
         assert replay(encode_event({**begin_event(ACT), member: value}))[:2] == ({}, 1)
