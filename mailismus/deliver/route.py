@@ -147,9 +147,7 @@ class Router:
         entries = message.entries
         first = entries[0].recipient
         domain = first[first.rfind(b"@") :]
-        if domain[:1] == b"@" and not [
-            entry for entry in entries if entry.words is not None or not entry.recipient.endswith(domain)
-        ]:
+        if domain[:1] == b"@" and not [entry for entry in entries if _goes_elsewhere(entry, domain)]:
             route = self.route(first, message.sender, message.client)
             if isinstance(route, NextHop):
                 return {route: entries}, []  # the usual case: all recipients are of one domain
@@ -237,3 +235,8 @@ class Router:
             known = NextHop(relay.host.lower(), relay.port, HostFinding.ADDRESS, profile, limited_as)
             self._relay_hops[id(relay), profile, limited_as] = known
         return known
+
+
+def _goes_elsewhere(entry: Entry, domain: bytes) -> bool:
+    """Whether the route of this domain, as it is written, may not be the entry's."""
+    return not entry.recipient.endswith(domain) or (entry.words is not None and bool(redirects_of(entry.words)))

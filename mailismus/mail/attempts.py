@@ -19,7 +19,7 @@ import re
 
 import attrs
 
-from mailismus.mail.words import decode_words, encode_words
+from mailismus.mail.words import LONGEST_WORDS, decode_words, encode_words
 
 TRIES = b"tries"
 LAST = 5
@@ -99,7 +99,12 @@ def with_attempt(words: bytes | None, attempt: PastAttempt) -> bytes | None:
     facts.pop(TRIES, None)
     if value := _encode_bounded((*before, attempt)):
         facts[TRIES] = value
-    return encode_words(facts)
+    return fitting(encode_words(facts) or b"") or None
+
+
+def fitting(words: bytes) -> bytes:
+    """The words, without the history if they would be too long with it: other words go first."""
+    return words if len(words) <= LONGEST_WORDS else without_attempts(words) or b""
 
 
 def without_attempts(words: bytes | None) -> bytes | None:

@@ -13,11 +13,12 @@ from mailismus.mail.attempts import (
     MAX_HOST,
     PastAttempt,
     attempts_of,
+    fitting,
     left_out,
     with_attempt,
     without_attempts,
 )
-from mailismus.mail.words import check_recipient_words, decode_words, encode_words
+from mailismus.mail.words import LONGEST_WORDS, check_recipient_words, decode_words, encode_words
 
 short = st.binary(max_size=12)
 attempts = st.builds(
@@ -138,3 +139,11 @@ def test_without_a_word_there_is_no_history() -> None:
 
 def test_a_number_that_is_not_new_begins_anew() -> None:
     assert attempts_of(after(attempt(1), attempt(2), attempt(2))) == (attempt(2),)
+
+
+def test_the_history_gives_way_to_words_that_need_its_room() -> None:
+    others = b"act=" + b"A" * (LONGEST_WORDS - 20)
+    assert with_attempt(others, attempt(1)) == others
+    long = (with_attempt(b"act=A7", attempt(1)) or b"") + b" was=" + b"x" * LONGEST_WORDS
+    assert fitting(long) == b"act=A7 was=" + b"x" * LONGEST_WORDS
+    assert fitting(b"act=A7") == b"act=A7"
