@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from datetime import UTC
 
+import pytest
+
 from mailismus.admin.protocol.wire import decode_message, encode_message
-from mailismus.admin.render.attempts import attempt_rows
+from mailismus.admin.render.attempts import attempt_rows, attempt_text
 from mailismus.admin.render.message import entry_lines
 from mailismus.admin.render.why import why_json, why_lines
-from mailismus.mail.attempts import DEFERRED, PastAttempt, with_attempt
+from mailismus.mail.attempts import BOUNCED, DEFERRED, PastAttempt, with_attempt
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Message
 
@@ -64,3 +66,9 @@ def test_why_has_a_line_for_each_attempt_and_escapes_what_hosts_said() -> None:
     assert len(one["tried"]) == 3
     assert one["tried"][0]["reply"].isprintable()
     assert other["tried"] == []
+
+
+@pytest.mark.parametrize(("host", "shown"), [(b"none", "451 busy"), (b"", "451 busy"), (b"mx:25", "mx:25: 451 busy")])
+def test_an_attempt_that_reached_no_host_names_none(host: bytes, shown: str) -> None:
+    one = PastAttempt(1, AT, BOUNCED, 0, b"", host, 451, b"", b"busy")
+    assert attempt_text(one, UTC) == f"Sat Nov 21 07:46:00 2026, {shown}; bounced"

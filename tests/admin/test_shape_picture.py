@@ -94,14 +94,10 @@ def test_the_command_writes_the_picture_beside_the_table(
     assert [words for words, _ in bars_of(file.read_text())] == [f"{number}.example, 5m: 10" for number in range(3)]
 
 
-def test_the_mode_is_that_of_the_umask(tmp_path: Path) -> None:
-    before = os.umask(0o027)
-    try:
-        write_file(str(tmp_path / "new"), b"x")
-        assert os.umask(0o027) == 0o027
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
+def test_others_may_not_read_it(tmp_path: Path) -> None:
+    file = tmp_path / "new"
+    write_file(str(file), b"x")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("kind", ["directory", "link", "dangling link", "fifo"])

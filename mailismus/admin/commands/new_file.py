@@ -1,7 +1,7 @@
 """A file that a command makes for its user: written whole beside its place, then renamed into it.
 
 *Rules*: at every moment the name leads to the old file or to the whole new one. What is there and is no regular file (a
-directory, a symbolic link, a FIFO, a device) is left alone and refused. The mode is that of the user's umask.
+directory, a symbolic link, a FIFO, a device) is left alone and refused. The mode is 0600: the file tells who gets mail.
 
 *Not promised*: that the file survives a power cut.
 """
@@ -14,8 +14,6 @@ import tempfile
 
 from mailismus.errors import StartError
 
-_MODE = 0o666
-
 
 def write_file(path: str, data: bytes) -> None:
     """Write a file, in place of a regular one of that name. Raises `StartError` (74), with `path` as it was."""
@@ -26,7 +24,6 @@ def write_file(path: str, data: bytes) -> None:
         descriptor, new_path = tempfile.mkstemp(prefix=".mailismus-", dir=os.path.dirname(path) or ".")
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
-            os.fchmod(descriptor, _MODE & ~_umask())
         os.rename(new_path, path)
         new_path = None
     except OSError as error:
@@ -41,9 +38,3 @@ def _is_of_another_kind(path: str) -> bool:
         return not stat.S_ISREG(os.lstat(path).st_mode)
     except FileNotFoundError:
         return False
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask

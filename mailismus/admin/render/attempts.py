@@ -33,9 +33,10 @@ def attempt_rows(entry: Entry) -> Iterator[Row]:
 
 
 def attempt_text(attempt: PastAttempt, zone: tzinfo | None) -> str:
-    """Return an attempt in a line: when, with which host and level of TLS, the reply, the decision."""
+    """Return an attempt in a line: when, with which host (if any was reached) and level of TLS, the reply, the decision."""
     tls = f" (tls={shown(attempt.tls)})" if attempt.tls else ""
     decided = attempt.decided
     if attempt.next_at is not None:
         decided += f" until {moment(attempt.next_at, zone, _FORM)}"
-    return f"{moment(attempt.at, zone, _FORM)}, {shown(attempt.host)}{tls}: {shown(attempt.reply)}; {decided}"
+    where = "" if attempt.host in (b"", b"none") else f"{shown(attempt.host)}{tls}: "
+    return f"{moment(attempt.at, zone, _FORM)}, {where}{shown(attempt.reply)}; {decided}"
