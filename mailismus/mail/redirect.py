@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from mailismus.mail.attempts import fitting
 from mailismus.mail.words import decode_words, encode_words
 
 VIA = b"via"
@@ -50,4 +49,4 @@ def with_redirects(words: bytes | None, redirects: list[Redirect]) -> bytes:
     facts.pop(VIA, None)
     if redirects:
         facts[VIA] = b",".join(f"A{one.act}:{one.relay}".encode("ascii") for one in redirects[:MOST_RELAYS])
-    return fitting(encode_words(facts) or b"")
+    return encode_words(facts) or b""

@@ -34,6 +34,7 @@ import attrs
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.model.noted import Known, NotedEntry
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.mail.redirect import redirects_of, with_redirects
 from mailismus.mail.reply import Reply
 from mailismus.queue.acts.marking import note_of
 from mailismus.queue.interface import Area, AreaCount, Entry, Gap, Message, Summary
@@ -151,14 +152,18 @@ def encode_message(message: Message, waiting: Mapping[QueueId, Waiting] = {}) ->
     for entry in message.entries:
         if entry.words is not None and (note := note_of(entry)) is not None:
             noted[str(entry.number)] = Waiting("", note)
+    vias = {
+        str(entry.number): _text(with_redirects(None, found))
+        for entry in message.entries
+        if (found := redirects_of(entry.words))
+    }
     notes = {number: _text(one.sentence) for number, one in noted.items()}
     holds = {number: one.hold for number, one in noted.items() if one.hold}
-    words = {str(entry.number): _text(entry.words) for entry in message.entries if entry.words is not None}
     return encode(
         {
-            **({"words": words} if words else {}),
             **({"stuck": notes} if notes else {}),
             **({"holds": holds} if holds else {}),
+            **({"vias": vias} if vias else {}),
             "id": message.spool_id,
             "sender": _text(message.sender),
             "client": _text(message.client),
@@ -187,8 +192,8 @@ def encode_message(message: Message, waiting: Mapping[QueueId, Waiting] = {}) ->
 
 def decode_message(value: Mapping[str, object]) -> Message:
     """The message that `encode_message` wrote. Raises `WireError`."""
-    notes, holds, words = value.get("stuck", {}), value.get("holds", {}), value.get("words", {})
-    if not isinstance(notes, dict) or not isinstance(holds, dict) or not isinstance(words, dict):
+    notes, holds, vias = value.get("stuck", {}), value.get("holds", {}), value.get("vias", {})
+    if not isinstance(notes, dict) or not isinstance(holds, dict) or not isinstance(vias, dict):
         raise WireError("a message is not as it should be")
     try:
         return Message(
@@ -199,7 +204,7 @@ def decode_message(value: Mapping[str, object]) -> Message:
             _float(value["received"]),
             _int(value["size"]),
             _int(value["count"]),
-            [_noted(_decode_entry(fields, words), notes, holds) for fields in _list(value["entries"])],
+            [_noted(_decode_entry(fields, vias), notes, holds) for fields in _list(value["entries"])],
             _int(value.get("dots", 0)),
         )
     except (KeyError, ValueError, TypeError):
@@ -228,16 +233,14 @@ def decode_explained(value: Mapping[str, object]) -> Message | Known:
         raise WireError("what is known of a domain is not as it should be") from None
 
 
-def _decode_entry(value: object, words: Mapping[str, object]) -> Entry:
+def _decode_entry(value: object, vias: Mapping[str, object]) -> Entry:
     number, recipient, area, due_at, attempts, reply, host = _list(value)
     if reply is not None:
         code, enhanced, text = _list(reply)
         reply = Reply(_int(code), _bytes(enhanced), _bytes(text))
-    own = words.get(str(number)) if words else None
-    entry = Entry(_int(number), _bytes(recipient), Area(area), _float(due_at), _int(attempts), reply, _bytes(host))
-    if own is not None:
-        entry.words = _bytes(own)
-    return entry
+    via = vias.get(str(number)) if vias else None
+    words = None if via is None else _bytes(via)
+    return Entry(_int(number), _bytes(recipient), Area(area), _float(due_at), _int(attempts), reply, _bytes(host), words)
 
 
 def encode_summary(summary: Summary) -> bytes:
