@@ -111,7 +111,7 @@ def _kind_of(media_type: str) -> Kind:
 def _boundary_of(parsed: Message) -> bytes:
     try:
         boundary = (parsed.get_boundary() or "").encode("ascii")
-    except (UnicodeError, ValueError, LookupError):  # encoded parameters (RFC 2231) may hold anything
+    except (UnicodeError, ValueError, LookupError, TypeError):  # encoded parameters (RFC 2231) may hold anything
         boundary = b""
     if not boundary or len(boundary) > MAX_BOUNDARY or b"\r" in boundary or b"\n" in boundary:
         raise refuse(b"a multipart has no usable boundary")

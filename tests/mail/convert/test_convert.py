@@ -159,6 +159,10 @@ REFUSED = {
     "unknown encoding": (f"{MIME}Content-Transfer-Encoding: x-uuencode\n\nü\n", "a part has an unknown Content-Transfer"),
     "empty encoding": (f"{MIME}Content-Transfer-Encoding:\n\nü\n", "a part has an unknown Content-Transfer"),
     "encoded parts": (f"{MIXED}{NAMES['base64']}\n--b\n\nü\n", "a part that has parts is encoded as a whole"),
+    "one boundary, whole and in pieces": (
+        f"{MIME}Content-Type: multipart/mixed; boundary*0=b; boundary*=utf-8''b\n\n--b\n\nü\n",
+        "a multipart has no usable boundary",
+    ),
     "no boundary": (f"{MIME}Content-Type: multipart/mixed\n\n--b\n\nü\n", "a multipart has no usable boundary"),
     "long boundary": (f"{MIME}Content-Type: multipart/mixed; boundary={'b' * 201}\n\nü\n", "a multipart has no usable"),
     "same boundary": (f"{MIXED}\n--b\n{MIXED}\n--b\n\nü\n", "two multiparts within each other have the same boundary"),
