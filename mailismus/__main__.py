@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NoReturn, TextIO, cast
 
-from mailismus.admin.client.source import StoppedAnswers
+from mailismus.admin.client.stopped import StoppedAnswers
 from mailismus.admin.commands.broken_pipe import give_up_output
 from mailismus.admin.commands.completion import FILTER_WORDS
 from mailismus.admin.commands.fsck import FsckTools
@@ -22,6 +22,7 @@ from mailismus.admin.commands.register import CommandTools
 from mailismus.admin.commands.register import register as register_admin
 from mailismus.config.read.files import Files
 from mailismus.config.read.load import DEFAULT_FILES, LoadedConfig, Loader, find_file, load, load_for_program
+from mailismus.config.read.providers import written_of_others
 from mailismus.config.values.settings import Settings
 from mailismus.demo.command import register as register_demo
 from mailismus.disk.posix import Access, PosixDisk
@@ -53,7 +54,6 @@ _PROGRAMS = frozenset({"sendmail", "mailq"})
 """Commands whose options are not ours: other programs write them."""
 _ANY = ("0.0.0.0", "::")
 """All addresses of this host."""
-_WITH_VALUE = frozenset({"--config", "-c", "--queue", "--spool"})
 
 
 class _Parser(argparse.ArgumentParser):
@@ -96,6 +96,10 @@ class _Context:
         for line, text in files.complaints:
             complain(f"{self._file}:{line}: warning: {text}")
         return self._loaded.settings
+
+    def find_foreign(self, provider: str) -> tuple[str, ...]:
+        """Return the paths of settings that the loaded file says and a queue of this provider does not have."""
+        return () if self._loaded is None else written_of_others(self._loaded.given, provider)
 
     def load_or_default(self, arguments: argparse.Namespace) -> Settings:
         """Return the settings that these arguments name; the defaults if they name none and there is no configuration.
@@ -163,6 +167,7 @@ def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
     configcommands.register(commands)
     tools = CommandTools(
         context.load_settings,
+        context.find_foreign,
         context.providers,
         context.dump,
         context.explain_stopped,

@@ -38,13 +38,9 @@ class JobDistribution:
         """Use other routes, and another number of recipients of a transaction at most, from now on."""
         self._router, self._max_recipients = router, max_recipients
 
-    def route(self, recipient: bytes, sender: bytes, client: bytes) -> Route:
-        """The route of a recipient now."""
-        return self._router.route(recipient, sender, client)
-
-    def route_of(self, message: Message, entry: Entry) -> Route:
-        """The route of an entry now."""
-        return self._router.route_of(message, entry)
+    def route(self, recipient: bytes, sender: bytes, client: bytes, words: bytes | None) -> Route:
+        """The route of a recipient now, as `Router.route`."""
+        return self._router.route(recipient, sender, client, words)
 
     def distribute(self, messages: list[Message], *, is_tight: bool) -> bool:
         """Make jobs of the taken entries: one for the recipients of a message with the same next hop. `is_tight`: a next hop
@@ -57,11 +53,8 @@ class JobDistribution:
         for message in messages:
             entries = message.entries
             if len(entries) == 1:
-                first = entries[0]
-                if first.words is None:
-                    route = router.route(first.recipient, message.sender, message.client)
-                else:
-                    route = router.route_of(message, first)
+                one = entries[0]
+                route = router.route(one.recipient, message.sender, message.client, one.words)
                 if isinstance(route, NextHop):
                     if route is not jobs_for:
                         jobs_for, jobs = route, waiting.setdefault(route, [])

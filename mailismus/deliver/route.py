@@ -18,10 +18,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 import attrs
 
+from mailismus.config.values.names import parse_host_port
 from mailismus.config.values.settings import LmtpSettings, RelaySettings
 from mailismus.config.values.tls import TlsLevel
 from mailismus.deliver.limits.domains import NO_DESTINATIONS, Destinations
@@ -32,15 +34,15 @@ from mailismus.mail.address import domain_of
 from mailismus.mail.directory import Directory
 from mailismus.mail.networks import Networks
 from mailismus.mail.outcome import Outcome, OutcomeKind
-from mailismus.mail.redirect import Redirect, redirects_of
 from mailismus.mail.reply import Reply
+from mailismus.queue.acts.redirect import DEFAULT_PORT, redirects_of
 from mailismus.queue.interface import Entry, Message
 
 HOST_NONE = b"none"
 """The host of an outcome that came from no host."""
 
 MAX_KNOWN = 10_000
-"""Domains whose next hop is remembered."""
+"""Domains, and relays, whose next hop is remembered."""
 
 MAX_REDIRECTS = 100
 """Relays of redirections that are remembered."""
@@ -125,12 +127,10 @@ class Router:
         self._by_sender: dict[bytes, _SenderRule] = {}
         self._by_domain: dict[bytes, RelaySettings] = {}
         self._default: RelaySettings | None = None
-        self._relay_hops: dict[tuple[int, Profile, tuple[bytes, ...]], NextHop] = {}
-        """By the identity of the relay, profile, and limits: one object for all domains."""
+        self._relay_hops: dict[tuple[str, int, Profile, tuple[bytes, ...]], NextHop] = {}
+        """By host, port, profile, and limits: one object for all domains."""
         self._named: dict[tuple[str, int], RelaySettings] = {}
         """The first relay of each host and port: mail that is redirected there shows it what the relay's rule says."""
-        self._redirects: dict[tuple[str, int], RelaySettings] = {}
-        """Relays that no rule names, and that mail was redirected to."""
         self._known: dict[bytes, NextHop] = {}
         """Next hops of domains as they were written, with the `@`, where no sender's rule can decide."""
         for relay in relays:
@@ -147,7 +147,9 @@ class Router:
         entries = message.entries
         first = entries[0].recipient
         domain = first[first.rfind(b"@") :]
-        if domain[:1] == b"@" and not [entry for entry in entries if _goes_elsewhere(entry, domain)]:
+        if domain[:1] == b"@" and not [
+            entry for entry in entries if entry.words is not None or not entry.recipient.endswith(domain)
+        ]:
             route = self.route(first, message.sender, message.client)
             if isinstance(route, NextHop):
                 return {route: entries}, []  # the usual case: all recipients are of one domain
@@ -158,22 +160,23 @@ class Router:
         """The domain of the entries in `group`, as it is written, with its `@`: the bare postmaster has none."""
         for entry in entries:
             recipient = entry.recipient
-            if entry.words is not None and (redirects := redirects_of(entry.words)):
-                by_hop.setdefault(self._redirected(redirects[0], recipient), []).append(entry)
-                continue
             domain = recipient[recipient.rfind(b"@") :]
-            if domain != of_group:
-                route = self.route(recipient, message.sender, message.client)
+            if domain != of_group or entry.words is not None:
+                route = self.route(recipient, message.sender, message.client, entry.words)
                 if not isinstance(route, NextHop):
                     others.append((entry, route))
                     continue
                 group = by_hop.setdefault(route, [])
-                of_group = domain
+                of_group = domain if entry.words is None else None
             group.append(entry)
         return by_hop, others
 
-    def route(self, recipient: bytes, sender: bytes = b"", client: bytes = b"-") -> Route:
-        """The route of this recipient now; an Outcome if there is none. `client`: as in the entry's message."""
+    def route(self, recipient: bytes, sender: bytes = b"", client: bytes = b"-", words: bytes | None = None) -> Route:
+        """The route of this recipient now; an Outcome if there is none. `client`: as in the entry's message. `words`: those
+        of the entry, which may name a relay that an act redirected it to."""
+        if words is not None and (redirects := redirects_of(words)):
+            named = _relay_named(redirects[0].relay)
+            return self._next_hop(self._named.get((named.host, named.port), named), domain_of(recipient))
         written = recipient[recipient.rfind(b"@") :]
         known = self._known.get(written)
         if known is not None:
@@ -199,24 +202,6 @@ class Router:
             self._known[written] = next_hop
         return next_hop
 
-    def route_of(self, message: Message, entry: Entry) -> Route:
-        """The route of an entry now: as `route`, unless an act has redirected it."""
-        if entry.words is not None and (redirects := redirects_of(entry.words)):
-            return self._redirected(redirects[0], entry.recipient)
-        return self.route(entry.recipient, message.sender, message.client)
-
-    def _redirected(self, redirect: Redirect, recipient: bytes) -> NextHop:
-        key = redirect.host.lower(), redirect.port
-        relay = self._named.get(key) or self._redirects.get(key)
-        if relay is None:
-            if len(self._redirects) >= MAX_REDIRECTS:
-                self._redirects.clear()
-            relay = self._redirects[key] = RelaySettings(redirect.relay, *key, (), (), None, 0)
-        if key in self._named:
-            return self._next_hop(relay, domain_of(recipient))
-        profile = PLAIN if self._policy is None else self._policy.of_relay(relay, domain_of(recipient))
-        return NextHop(*key, HostFinding.ADDRESS, profile)
-
     def relay_of(self, domain: bytes) -> RelaySettings | None:
         """The relay for mail to a domain (lower case) that no sender's rule routes; None: it goes by MX."""
         return self._by_domain.get(domain, self._default)
@@ -230,13 +215,17 @@ class Router:
         profile = PLAIN if policy is None else policy.of_relay(relay, domain)
         destination = self._destinations.find(domain)
         limited_as = destination.domains if destination is not None and destination.has_limits else ()
-        known = self._relay_hops.get((id(relay), profile, limited_as))
+        key = relay.host, relay.port, profile, limited_as
+        known = self._relay_hops.get(key)
         if known is None:
+            if len(self._relay_hops) >= MAX_KNOWN:
+                self._relay_hops.clear()
             known = NextHop(relay.host.lower(), relay.port, HostFinding.ADDRESS, profile, limited_as)
-            self._relay_hops[id(relay), profile, limited_as] = known
+            self._relay_hops[key] = known
         return known
 
 
-def _goes_elsewhere(entry: Entry, domain: bytes) -> bool:
-    """Whether the route of this domain, as it is written, may not be the entry's."""
-    return not entry.recipient.endswith(domain) or (entry.words is not None and bool(redirects_of(entry.words)))
+@lru_cache(MAX_REDIRECTS)
+def _relay_named(relay: str) -> RelaySettings:
+    """The relay of a redirection, as if a rule without conditions of its own named it."""
+    return RelaySettings(relay, *parse_host_port(relay, DEFAULT_PORT), (), (), None, 0)

@@ -197,7 +197,7 @@ class DeliverTask:
 
     def forget_deaths_of(self, message: Message, entry: Entry) -> None:
         """Treat no host of this entry as dead any more (after a flush of it)."""
-        route = self._distribution.route_of(message, entry)
+        route = self._distribution.route(entry.recipient, message.sender, message.client, entry.words)
         if isinstance(route, NextHop):
             self.sessions.forget_deaths_of(route)
 
@@ -211,7 +211,7 @@ class DeliverTask:
 
     def explanations(self) -> DeliveryExplanations:
         """Explains entries to one caller, as `queue.waiting.Explanations`."""
-        return DeliveryExplanations(self._view, self._times, self._distribution, self.local.notes)
+        return DeliveryExplanations(self._view, self._times, self._distribution.route, self.local.notes)
 
     def overview(self) -> DeliveryOverview:
         """The fullest and slowest next hops, what holds mail back, and the last failures."""

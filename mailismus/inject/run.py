@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from mailismus.admin.client.source import NewCounter, open_server
+from mailismus.admin.client.server import NewCounter, open_server
 from mailismus.admin.protocol.injecting import PIECE_BYTES
 from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError

@@ -10,7 +10,6 @@ Modules, each with what it is:
     injected    the end of a message that a program of this machine brought
     networks    a set of IP networks
     outcome     result of one delivery attempt for one entry
-    redirect    the relay that an administrator has redirected an entry to
     reply       an SMTP reply: code, enhanced status, text
     saslprep    preparation of user names and passwords
     utf8        UTF-8 in addresses and headers

@@ -34,11 +34,6 @@ def literal_of(host: str) -> bytes:
     return (f"[IPv6:{host}]" if ":" in host else f"[{host}]").encode("ascii", "replace")
 
 
-def format_endpoint(host: str, port: int) -> str:
-    """Address and port as text: `192.0.2.1:25`, `[2001:db8::1]:25`."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
 def counted_as(host: str) -> str | bytes:
     """The key under which connections of this host are counted: an IPv4 address, or the /64 network of an IPv6 address."""
     if ":" not in host:

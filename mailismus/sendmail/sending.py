@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import BinaryIO, NoReturn
 
-from mailismus.admin.client.source import ServerSource, open_server
+from mailismus.admin.client.server import ServerSource, open_server
 from mailismus.admin.protocol.injecting import MOST_ADDRESS_BYTES_OF_USERS, OBJECT_BYTES, PIECE_BYTES
 from mailismus.config.values.settings import ProgramSettings
 from mailismus.errors import StartError

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import attrs
 
-from mailismus.admin.client.source import need_server
+from mailismus.admin.client.server import need_server
 from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError
 from mailismus.top import wording

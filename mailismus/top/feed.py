@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import closing
 from typing import NamedTuple
 
-from mailismus.admin.client.source import ServerSource
+from mailismus.admin.client.server import ServerSource
 from mailismus.admin.model.noted import Known, NotedEntry
 from mailismus.errors import StartError
 from mailismus.mail.ids import format_spool_id

@@ -8,7 +8,7 @@ import os
 import attrs
 import pytest
 
-from mailismus.admin.client.source import ServerSource, need_server
+from mailismus.admin.client.server import ServerSource, need_server
 from mailismus.admin.protocol.overview import decode_overview, encode_overview
 from mailismus.admin.protocol.wire import WireError
 from mailismus.errors import StartError

@@ -12,7 +12,7 @@ from functools import partial
 
 import pytest
 
-from mailismus.admin.client.source import need_server
+from mailismus.admin.client.server import need_server
 from mailismus.admin.commands.shell import Shell
 from mailismus.disk.interface import IFile
 from mailismus.disk.posix import Access, PosixDisk

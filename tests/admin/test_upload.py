@@ -11,7 +11,7 @@ import pytest
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
-from mailismus.admin.client.source import need_server
+from mailismus.admin.client.server import need_server
 from mailismus.admin.protocol.injecting import INJECT, PIECE_BYTES, encode_recipient
 from mailismus.admin.protocol.wire import END, MAX_REQUEST_BYTES, Request, encode, encode_piece, encode_request
 from mailismus.admin.server.admission import PLACES, STALLED_S, Admission, Peer

@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.selectreactor import SelectReactor
 
-from mailismus.admin.client.source import StoppedAnswers
+from mailismus.admin.client.stopped import StoppedAnswers
 from mailismus.admin.commands.register import CommandTools, register
 from mailismus.admin.protocol.wire import Request
 from mailismus.admin.server.answers import LookableQueue
@@ -135,7 +135,15 @@ class World:
 
     def run(self, *words: str) -> int:
         parser = argparse.ArgumentParser()
-        tools = CommandTools(self.load, self, self.dump, self.explain_stopped, self.act_on_stopped, self.complaints.append)
+        tools = CommandTools(
+            self.load,
+            lambda provider: (),
+            self,
+            self.dump,
+            self.explain_stopped,
+            self.act_on_stopped,
+            self.complaints.append,
+        )
         register(parser.add_subparsers(), tools)
         arguments = parser.parse_args(words)
         status = arguments.run(arguments)

@@ -57,6 +57,7 @@ def test_a_user_never_leads_to_another_directory(text: str) -> None:
 )
 def test_hosts_with_ports(text: str, value: tuple[str, int]) -> None:
     assert names.parse_host_port(text, 25) == value
+    assert names.parse_host_port(names.format_host_port(value), 0) == value
 
 
 @pytest.mark.parametrize(

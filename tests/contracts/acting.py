@@ -10,11 +10,11 @@ from twisted.internet.defer import Deferred
 
 from mailismus.config.values.settings import RetrySettings
 from mailismus.mail.ids import QueueId
-from mailismus.mail.redirect import redirects_of
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.acts.act import ActKind, ActState, Order
 from mailismus.queue.acts.act_file import ActFile
 from mailismus.queue.acts.acts import Acts, KeepSettings
+from mailismus.queue.acts.redirect import redirects_of
 from mailismus.queue.acts.run import SLICE, ActRun
 from mailismus.queue.interface import Area, IQueue, Settlement
 from mailismus.queue.manager import QueueManager
@@ -47,7 +47,7 @@ class ActBench(Bench):
         return self.wait(Deferred.fromCoroutine(coroutine))
 
     def begin(self, kind: ActKind, *words: str) -> ActRun:
-        relay = ("relay.example", 2525) if kind is ActKind.REDIRECT else None
+        relay = "relay.example:2525" if kind is ActKind.REDIRECT else ""
         return self.do(self.acts.begin(Order(kind, 0, words, "because", relay=relay)))
 
     def finish(self, run: ActRun) -> ActRun:

@@ -30,10 +30,10 @@ def test_redirected_mail_goes_to_its_relay_and_other_mail_does_not() -> None:
     bench.run()  # an act concerns what is there when it begins
     acts = make_acts(bench)
     for words in (("domain=b.example",), ("recipient=joe@*",)):
-        order = Order(ActKind.REDIRECT, 0, words, "down", relay=("192.0.2.9", 2525))
+        order = Order(ActKind.REDIRECT, 0, words, "down", relay="192.0.2.9:2525")
         Deferred.fromCoroutine(acts.begin(order))
         bench.run()
-    undone = Order(ActKind.REDIRECT, 0, ("domain=c.example",), "a mistake", relay=("192.0.2.9", 2525))
+    undone = Order(ActKind.REDIRECT, 0, ("domain=c.example",), "a mistake", relay="192.0.2.9:2525")
     Deferred.fromCoroutine(acts.begin(undone))
     bench.run()
     Deferred.fromCoroutine(acts.undo(3, 0))

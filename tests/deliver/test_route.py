@@ -8,6 +8,7 @@ import pytest
 from mailismus.config.values.networks import parse_block
 from mailismus.config.values.settings import DestinationSettings, RelaySettings
 from mailismus.config.values.tls import TlsLevel, TlsSettings
+from mailismus.deliver.limits.domains import Destinations
 from mailismus.deliver.route import MAX_KNOWN, UNKNOWN_USER, HostFinding, Local, NextHop, Router
 from mailismus.deliver.security.policy import TlsPolicy
 from mailismus.deliver.security.profile import Profiles
@@ -162,7 +163,7 @@ def test_a_next_hop_has_the_profile_of_its_mail() -> None:
 
 
 def test_a_redirected_entry_goes_to_its_relay_whatever_its_domain() -> None:
-    to_known, to_other = b"via=A2:192.0.2.2:26", b"via=A9:Other.example:2525,A2:192.0.2.2:26"
+    to_known, to_other = b"via=A2:192.0.2.2:26", b"via=A9:other.example:2525,A2:192.0.2.2:26"
     entries = [
         Entry(1, b"joe@home.example", Area.INCOMING, 0.0, words=to_other),
         Entry(2, b"x@b.example", Area.INCOMING, 0.0, words=b"act=A1"),
@@ -174,4 +175,17 @@ def test_a_redirected_entry_goes_to_its_relay_whatever_its_domain() -> None:
     by_hop, others = ROUTER.split(message)
     assert by_hop == {other: [entries[0], entries[2]], OF_DOMAIN: [entries[1], entries[3]]}
     assert others == []
-    assert [ROUTER.route_of(message, entry) for entry in entries] == [other, OF_DOMAIN, other, OF_DOMAIN]
+    routes = [ROUTER.route(entry.recipient, message.sender, message.client, entry.words) for entry in entries]
+    assert routes == [other, OF_DOMAIN, other, OF_DOMAIN]
+
+
+def test_redirected_mail_has_the_limits_and_the_tls_of_its_domain() -> None:
+    bank = DestinationSettings((b"bank.example",), None, 60, None, 1, TlsSettings(TlsLevel.VERIFY, "<tls> in line 7"))
+    settings = deliver_settings(relay("192.0.2.2", 26, b"b.example"), destinations=(bank,))
+    router = Router(DIRECTORY, settings.relays, 25, TlsPolicy(settings, Profiles()), Destinations((bank,)))
+    hops = {host: router.route(b"x@bank.example", words=b"via=A1:%b:26" % host) for host in (b"192.0.2.2", b"192.0.2.9")}
+    for host, hop in hops.items():
+        assert isinstance(hop, NextHop)
+        assert (hop.host, hop.port, hop.limited_as) == (host.decode(), 26, (b"bank.example",))
+        assert hop.profile.requirement.names.exact == (host.decode(),)
+        assert router.route(b"x@bank.example", words=b"via=A1:%b:26" % host) is hop

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from twisted.internet.testing import StringTransport
 
-from mailismus.net.peer import counted_as, format_endpoint, literal_of, peer_host, plain_host
+from mailismus.net.peer import counted_as, literal_of, peer_host, plain_host
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,6 @@ def test_addresses_of_one_64_are_counted_together() -> None:
 def test_an_address_is_shown_as_the_rfc_says() -> None:
     assert literal_of("192.0.2.1") == b"[192.0.2.1]"
     assert literal_of("2001:db8::1") == b"[IPv6:2001:db8::1]"
-    assert format_endpoint("192.0.2.1", 25) == "192.0.2.1:25"
-    assert format_endpoint("2001:db8::1", 25) == "[2001:db8::1]:25"
 
 
 def test_a_transport_without_an_address_has_an_unknown_peer() -> None:

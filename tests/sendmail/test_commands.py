@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from mailismus.__main__ import main
-from mailismus.admin.client.source import open_server
+from mailismus.admin.client.server import open_server
 from mailismus.admin.protocol.wire import Request, encode_request
 from mailismus.errors import StartError
 from tests.sendmail.place import Place

@@ -3,6 +3,8 @@
 Modules, each with what it is:
 
     background  work in a thread of low priority
-    source      the running server, or the files of a stopped queue
+    source      what commands read: a queue. The interface
+    stopped     the files of a stopped queue
+    server      the running server
     acting      acts on the running server's queue
 """

@@ -7,7 +7,7 @@ Modules, each with what it is:
     broken_pipe     an output without a reader
     new_file        a file that a command makes for its user
     command         a command about the queue. Pure
-    acts            `queue hold|release|delete|bounce|acts|undo`
+    acts            `queue hold|release|delete|bounce|redirect|acts|undo`
     queue           `queue list|count|shape|show|why|flush`, `why`
     fsck            `fsck`
     convert         `queue convert`

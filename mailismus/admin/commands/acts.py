@@ -20,14 +20,14 @@ from typing import TextIO
 from mailismus.admin.client.acting import Preview, act, all_acts, go_on, preview
 from mailismus.admin.client.source import QueueSource
 from mailismus.admin.commands import wording
-from mailismus.admin.commands.command import Command, Reach, fill_filter, positive
-from mailismus.admin.protocol.acting import LONGEST_REASON, ShownAct, parse_relay
+from mailismus.admin.commands.command import Command, Reach, argument_type, fill_filter, positive
+from mailismus.admin.protocol.acting import LONGEST_REASON, ShownAct
 from mailismus.admin.render.listing import moment
 from mailismus.config.values.units import UnitError, parse_time_ms
 from mailismus.errors import StartError
-from mailismus.mail.redirect import Redirect
 from mailismus.observe.text import shown
-from mailismus.queue.acts.act import ActKind, ActState, Order, number_of
+from mailismus.queue.acts.act import ActKind, ActState, number_of
+from mailismus.queue.acts.redirect import parse_relay
 
 ASK_FROM = 100
 """Entries beyond which a command asks at a terminal."""
@@ -52,9 +52,11 @@ def _fill_act(kind: ActKind, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N entries (default: all that match)")
     parser.add_argument("--yes", action="store_true", help=f"do not ask where more than {ASK_FROM} entries match")
     if kind is ActKind.HOLD:
-        parser.add_argument("--for", dest="for_s", type=_time, metavar="TIME", help="release by itself behind this time")
+        parser.add_argument("--for", dest="for_s", type=_seconds, metavar="TIME", help="release by itself behind this time")
     if kind is ActKind.REDIRECT:
-        parser.add_argument("--to", required=True, type=_relay, metavar="RELAY", help="where to: HOST or HOST:PORT")
+        parser.add_argument(
+            "--to", required=True, type=argument_type(parse_relay), metavar="RELAY", help="where to: HOST or HOST:PORT"
+        )
 
 
 def _reason(text: str) -> str:
@@ -63,21 +65,11 @@ def _reason(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def _relay(text: str) -> str:
-    try:
-        parse_relay(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
-
-
-def _time(text: str) -> float:
-    try:
-        seconds = parse_time_ms(text) / 1000
-    except UnitError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+@argument_type
+def _seconds(text: str) -> float:
+    seconds = parse_time_ms(text) / 1000
     if seconds <= 0:
-        raise argparse.ArgumentTypeError("write a time above 0, as in 2h")
+        raise UnitError("write a time above 0, as in 2h")
     return seconds
 
 
@@ -196,7 +188,7 @@ def _act_lines(found: ShownAct) -> Iterator[str]:
     facts = [f"{_count(one.entries, 'entry', 'entries')} of {_count(one.messages, 'message', 'messages')}"]
     facts += [f"{one.removed} for good"] if one.removed else []
     facts += [f"{one.restored} restored by {_user(one.undone_by)}"] if one.undone_by >= 0 else []
-    facts += [f"to {_relay_text(order)}"] if order.relay is not None else []
+    facts += [f"to {_text(order.relay)}"] if order.relay else []
     facts += [f"until {moment(one.until, None, _FORM)}"] if one.until is not None else []
     yield f"       {', '.join(facts)}"
     words = " ".join(order.words) if order.words else "--all"
@@ -216,7 +208,7 @@ def _act_json(found: ShownAct) -> str:
             "filter": list(order.words),
             "reason": order.reason,
             "limit": order.limit,
-            "relay": None if order.relay is None else _relay_text(order),
+            "relay": order.relay or None,
             "entries": one.entries,
             "messages": one.messages,
             "removed": one.removed,
@@ -233,10 +225,6 @@ def _undo(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> No
 
 def _count(number: int, one: str, more: str) -> str:
     return f"{number} {one if number == 1 else more}"
-
-
-def _relay_text(order: Order) -> str:
-    return "" if order.relay is None else shown(Redirect(0, *order.relay).relay.encode("utf-8", "backslashreplace"))
 
 
 def _user(uid: int) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import enum
 from collections.abc import Callable
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 import attrs
 
 from mailismus.admin.client.source import QueueSource
 from mailismus.admin.commands import wording
 from mailismus.queue.filter import FORMS
+
+T = TypeVar("T")
 
 
 class Reach(enum.Enum):
@@ -51,3 +53,15 @@ def positive(text: str) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 15 or int(text) < 1:
         raise argparse.ArgumentTypeError("write a whole number from 1")
     return int(text)
+
+
+def argument_type(parse: Callable[[str], T]) -> Callable[[str], T]:
+    """Return a type of arguments: `parse`, whose `ValueError` says what to write."""
+
+    def checked(text: str) -> T:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return checked

@@ -12,10 +12,10 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
-from mailismus.config.values.effective import written_of_others
-from mailismus.config.values.settings import Settings
+from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.posix import PosixDisk
 from mailismus.errors import StartError
 from mailismus.queue.convert.conversion import Converted, convert, tools_of
@@ -33,21 +33,29 @@ def fill(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--forget-old", action="store_true", help="remove the old queue that the last conversion kept")
 
 
-def run(arguments: argparse.Namespace, settings: Settings, providers: IProviders, out: TextIO) -> int:
-    """Convert the queue of these settings, or forget the old one. Return the exit code. Raises `StartError`, `OSError`."""
-    disk, queue = PosixDisk(), settings.queue
+def run(
+    arguments: argparse.Namespace,
+    settings: QueueSettings,
+    providers: IProviders,
+    find_foreign: Callable[[str], Sequence[str]],
+    out: TextIO,
+) -> int:
+    """Convert the queue of these settings, or forget the old one. Return the exit code. Raises `StartError`, `OSError`.
+    `find_foreign`: paths of the settings of the file that a provider does not have."""
+    disk = PosixDisk()
     if arguments.forget_old:
-        before = forget_old(disk, queue.rootpath)
+        before = forget_old(disk, settings.rootpath)
         out.write(f"The old queue of provider {before.source} is removed; this one is of provider {before.target}.\n")
         return os.EX_OK
     target = _target(arguments.to, providers)
     progress = ProgressLine(sys.stderr)
     try:
-        done = convert(queue, target, tools_of(providers, disk, time.time, progress.show))
+        done = convert(settings, target, tools_of(providers, disk, time.time, progress.show))
     finally:
         progress.end()
     program = "mailismus" if arguments.config is None else f"mailismus --config {shlex.quote(arguments.config)}"
-    _print(done, settings, program, out)
+    foreign = None if settings.provider == done.conversion.target else find_foreign(done.conversion.target)
+    _print(done, foreign, program, out)
     return os.EX_OK
 
 
@@ -59,8 +67,8 @@ def _target(name: str, providers: IProviders) -> IProvider:
         raise StartError(os.EX_USAGE, f"there is no provider {name}; --to takes one of: {known}") from None
 
 
-def _print(done: Converted, settings: Settings, program: str, out: TextIO) -> None:
-    """`program`: how the next commands begin."""
+def _print(done: Converted, foreign: Sequence[str] | None, program: str, out: TextIO) -> None:
+    """`foreign`: settings to be unset; None: the file names the new provider. `program`: how the next commands begin."""
     conversion, copied = done.conversion, done.copied
     way = f"from {conversion.source} to {conversion.target}"
     if copied is None:
@@ -69,8 +77,7 @@ def _print(done: Converted, settings: Settings, program: str, out: TextIO) -> No
         sums = f"{copied.entries:,} entries, {copied.messages:,} messages, {copied.stored_bytes:,} bytes"
         out.write(f"Converted {way} and compared: {sums}.\n")
     target = conversion.target
-    if settings.queue.provider != target:
-        foreign = written_of_others(settings.effective, target)
+    if foreign is not None:
         begin = "Before the next start"
         if foreign:
             out.write(f"{begin}, for settings that {target} does not have: {program} config unset {shlex.join(foreign)}\n")

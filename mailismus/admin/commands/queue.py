@@ -19,20 +19,29 @@ from typing import TextIO, cast
 from mailismus.admin.client.source import QueueSource
 from mailismus.admin.commands import wording
 from mailismus.admin.commands.acts import ACT_COMMANDS
-from mailismus.admin.commands.command import Command, Reach, fill_filter, positive
+from mailismus.admin.commands.command import Command, Reach, argument_type, fill_filter, positive
 from mailismus.admin.commands.new_file import write_file
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.model.noted import Known
 from mailismus.admin.model.shape import By, shape_json, shape_lines
 from mailismus.admin.render.content import harmless_lines, header_of, unstuff
-from mailismus.admin.render.listing import EMPTY, NO_MATCH, NOTHING_READ, TextListing, count_json, count_lines, json_lines
+from mailismus.admin.render.listing import (
+    EMPTY,
+    NO_MATCH,
+    NOTHING_READ,
+    TextListing,
+    count_json,
+    count_lines,
+    json_lines,
+    moment,
+)
 from mailismus.admin.render.message import entry_lines, envelope_lines
 from mailismus.admin.render.picture import MAX_ROWS, shape_svg
 from mailismus.admin.render.screen import ScreenListing
 from mailismus.admin.render.why import known_json, known_lines, why_json, why_lines
 from mailismus.errors import StartError, StorageError
 from mailismus.mail.ids import SpoolId, parse_queue_id, parse_spool_id, spool_name
-from mailismus.queue.filter import FilterError, parse_subject
+from mailismus.queue.filter import parse_subject
 from mailismus.smtp.trace import read_received
 
 WHY_LIMIT = 100
@@ -91,11 +100,9 @@ def _fill_why(parser: argparse.ArgumentParser) -> None:
     )
 
 
+@argument_type
 def _subject(text: str) -> str:
-    try:
-        parse_subject(text)
-    except FilterError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    parse_subject(text)
     return text
 
 
@@ -139,13 +146,12 @@ def _count(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> N
 
 def _shape(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
     shape = source.shape(arguments.filter, By(arguments.by)).first(arguments.limit)
-    if arguments.svg is not None:
-        moment = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime())
-        lack = "; some of the queue can't be read, and is left out" if source.gaps else ""
-        picture = shape_svg(shape, f"For whom the queue waits, by age ({moment}{lack})")
-        write_file(arguments.svg, picture.encode("utf-8", "backslashreplace"))
     for line in shape_json(shape) if arguments.json else shape_lines(shape):
         out.write(line + "\n")
+    if arguments.svg is not None:
+        lack = "; some of the queue can't be read, and is left out" if source.gaps else ""
+        now = moment(time.time(), None, "%Y-%m-%d %H:%M %Z")
+        write_file(arguments.svg, shape_svg(shape, f"For whom the queue waits, by age ({now}{lack})").encode())
 
 
 def _show(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:

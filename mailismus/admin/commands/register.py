@@ -13,12 +13,14 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TextIO
 
 import attrs
 
-from mailismus.admin.client.source import NewCounter, OfflineSource, QueueSource, StoppedAnswers, need_server, open_server
+from mailismus.admin.client.server import NewCounter, need_server, open_server
+from mailismus.admin.client.source import QueueSource
+from mailismus.admin.client.stopped import OfflineSource, StoppedAnswers
 from mailismus.admin.commands import convert, wording
 from mailismus.admin.commands.command import Command, Reach
 from mailismus.admin.commands.directories import (
@@ -45,6 +47,9 @@ class CommandTools:
 
     load: Callable[[argparse.Namespace], Settings]
     """The settings that the arguments name. Raises `ConfigError`."""
+
+    find_foreign: Callable[[str], Sequence[str]]
+    """Paths of the settings that the loaded file says, and that the queue provider of this name does not have."""
 
     providers: IProviders
     """The queue providers of the program."""
@@ -135,7 +140,7 @@ def _run(command: Command, arguments: argparse.Namespace, tools: CommandTools) -
 
 def _convert(arguments: argparse.Namespace, tools: CommandTools) -> int:
     out = _output()
-    status = convert.run(arguments, tools.load(arguments), tools.providers, out)
+    status = convert.run(arguments, tools.load(arguments).queue, tools.providers, tools.find_foreign, out)
     out.flush()
     return status
 

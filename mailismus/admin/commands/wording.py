@@ -180,8 +180,8 @@ The file state/acts below the queue is the record of all."""
 UNDO = """\
 Undoes an act: entries that it held or deleted, or made bounces of whose
 report is not written yet, go back to where they stood; what it redirected has
-its usual route again. What was delivered,
-reported or removed since stays so; the counts say how much came back."""
+its usual route again. What was delivered, reported or removed since stays so;
+the counts say how much came back."""
 
 SHELL = """\
 Reads commands about the running server's queue and obeys them: those of

@@ -18,9 +18,8 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from mailismus.admin.protocol.wire import Refusal, WireError, encode
-from mailismus.config.values.names import parse_host_port
-from mailismus.mail.redirect import LONGEST_HOST
 from mailismus.queue.acts.act import Act, ActKind, ActState, Order, number_of
+from mailismus.queue.acts.redirect import parse_relay
 
 PREVIEW, ACT, ACTS, UNDO, RESUME = "preview", "act", "acts", "undo", "resume"
 LONGEST_REASON = 1000
@@ -36,7 +35,7 @@ class ShownAct:
 
 def encode_order(kind: ActKind, reason: str = "", for_s: float | None = None, relay: str = "") -> dict[str, object]:
     """Return the order of a request. `relay`: where a redirection leads."""
-    return {"kind": kind.value, "reason": reason, "for": for_s, **({"relay": relay} if relay else {})}
+    return {"kind": kind.value, "reason": reason, "for": for_s, "relay": relay}
 
 
 def decode_order(order: Mapping[str, object], words: Sequence[str], limit: int | None, uid: int) -> Order:
@@ -50,28 +49,18 @@ def decode_order(order: Mapping[str, object], words: Sequence[str], limit: int |
         raise Refusal(os.EX_USAGE, f"a reason is a text of at most {LONGEST_REASON} characters")
     if for_s is not None and (not isinstance(for_s, int | float) or isinstance(for_s, bool) or for_s <= 0):
         raise Refusal(os.EX_USAGE, "a time is a number of seconds above 0")
-    relay = _decode_relay(order.get("relay")) if known is ActKind.REDIRECT else None
+    relay = _decode_relay(order.get("relay")) if known is ActKind.REDIRECT else ""
     return Order(known, uid, tuple(words), reason, limit, for_s, relay)
 
 
-def _decode_relay(value: object) -> tuple[str, int] | None:
-    """Return host and port; None: the request, a preview, names none."""
-    if value is None:
-        return None
+def _decode_relay(value: object) -> str:
+    """Return the relay of a redirection; "": the request, a preview, names none."""
+    if value is None or value == "":
+        return ""
     try:
-        return parse_relay(str(value))
+        return parse_relay(value if isinstance(value, str) else "")
     except ValueError as error:
         raise Refusal(os.EX_USAGE, str(error)) from None
-
-
-def parse_relay(text: str) -> tuple[str, int]:
-    """Return host and port of the relay that a redirection leads to. Raises `ValueError`."""
-    if "@" in text:
-        raise ValueError("write a relay, HOST:PORT: mail is not redirected to another recipient")
-    host, port = parse_host_port(text, 25)
-    if len(host) > LONGEST_HOST:
-        raise ValueError(f"write a relay with a name of at most {LONGEST_HOST} characters")
-    return host, port
 
 
 def decode_name(words: Sequence[str]) -> int:
@@ -106,8 +95,7 @@ def decode_act(value: Mapping[str, object]) -> ShownAct:
     """Return the act that `encode_act` wrote. Raises `WireError`."""
     try:
         words, counts, limit, for_s = value["filter"], value["counts"], value["limit"], value["for"]
-        relay = value.get("relay")
-        if not isinstance(words, list) or not isinstance(counts, list) or not isinstance(relay, list | None):
+        if not isinstance(words, list) or not isinstance(counts, list):
             raise ValueError("no list")
         entries, messages, kept, removed, restored, undone_by, waiting = map(int, counts)
         order = Order(
@@ -117,10 +105,10 @@ def decode_act(value: Mapping[str, object]) -> ShownAct:
             str(value["reason"]),
             None if limit is None else int(str(limit)),
             None if for_s is None else float(str(for_s)),
-            None if relay is None else (str(relay[0]), int(str(relay[1]))),
+            str(value.get("relay", "")),
         )
         state, number, at = ActState(value["state"]), int(str(value["act"])), float(str(value["at"]))
         act = Act(number, order, at, state, entries, messages, kept, removed, restored, undone_by)
-    except (IndexError, KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError):
         raise WireError("an act is not as it should be") from None
     return ShownAct(act, waiting)

@@ -34,9 +34,7 @@ import attrs
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.model.noted import Known, NotedEntry
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.mail.redirect import redirects_of, with_redirects
 from mailismus.mail.reply import Reply
-from mailismus.queue.acts.marking import note_of
 from mailismus.queue.interface import Area, AreaCount, Entry, Gap, Message, Summary
 from mailismus.queue.waiting import Waiting
 
@@ -149,21 +147,14 @@ def encode_message(message: Message, waiting: Mapping[QueueId, Waiting] = {}) ->
         for entry in (message.entries if waiting else ())
         if (queue_id := QueueId(message.spool_id, entry.number)) in waiting
     }
-    for entry in message.entries:
-        if entry.words is not None and (note := note_of(entry)) is not None:
-            noted[str(entry.number)] = Waiting("", note)
-    vias = {
-        str(entry.number): _text(with_redirects(None, found))
-        for entry in message.entries
-        if (found := redirects_of(entry.words))
-    }
+    words = {str(entry.number): _text(entry.words) for entry in message.entries if entry.words is not None}
     notes = {number: _text(one.sentence) for number, one in noted.items()}
     holds = {number: one.hold for number, one in noted.items() if one.hold}
     return encode(
         {
             **({"stuck": notes} if notes else {}),
             **({"holds": holds} if holds else {}),
-            **({"vias": vias} if vias else {}),
+            **({"words": words} if words else {}),
             "id": message.spool_id,
             "sender": _text(message.sender),
             "client": _text(message.client),
@@ -192,8 +183,8 @@ def encode_message(message: Message, waiting: Mapping[QueueId, Waiting] = {}) ->
 
 def decode_message(value: Mapping[str, object]) -> Message:
     """The message that `encode_message` wrote. Raises `WireError`."""
-    notes, holds, vias = value.get("stuck", {}), value.get("holds", {}), value.get("vias", {})
-    if not isinstance(notes, dict) or not isinstance(holds, dict) or not isinstance(vias, dict):
+    notes, holds, words = value.get("stuck", {}), value.get("holds", {}), value.get("words", {})
+    if not isinstance(notes, dict) or not isinstance(holds, dict) or not isinstance(words, dict):
         raise WireError("a message is not as it should be")
     try:
         return Message(
@@ -204,7 +195,7 @@ def decode_message(value: Mapping[str, object]) -> Message:
             _float(value["received"]),
             _int(value["size"]),
             _int(value["count"]),
-            [_noted(_decode_entry(fields, vias), notes, holds) for fields in _list(value["entries"])],
+            [_noted(_decode_entry(fields, words), notes, holds) for fields in _list(value["entries"])],
             _int(value.get("dots", 0)),
         )
     except (KeyError, ValueError, TypeError):
@@ -233,14 +224,14 @@ def decode_explained(value: Mapping[str, object]) -> Message | Known:
         raise WireError("what is known of a domain is not as it should be") from None
 
 
-def _decode_entry(value: object, vias: Mapping[str, object]) -> Entry:
+def _decode_entry(value: object, words: Mapping[str, object]) -> Entry:
     number, recipient, area, due_at, attempts, reply, host = _list(value)
     if reply is not None:
         code, enhanced, text = _list(reply)
         reply = Reply(_int(code), _bytes(enhanced), _bytes(text))
-    via = vias.get(str(number)) if vias else None
-    words = None if via is None else _bytes(via)
-    return Entry(_int(number), _bytes(recipient), Area(area), _float(due_at), _int(attempts), reply, _bytes(host), words)
+    own = words.get(str(number)) if words else None
+    said = None if own is None else _bytes(own)
+    return Entry(_int(number), _bytes(recipient), Area(area), _float(due_at), _int(attempts), reply, _bytes(host), said)
 
 
 def encode_summary(summary: Summary) -> bytes:

@@ -14,9 +14,10 @@ from datetime import UTC, datetime, tzinfo
 
 from mailismus.admin.model.noted import NotedEntry
 from mailismus.mail.ids import SpoolId, format_spool_id
-from mailismus.mail.redirect import Redirect, redirects_of
 from mailismus.observe.text import shown
+from mailismus.queue.acts.act import name_of
 from mailismus.queue.acts.marking import FOR_EVER, note_of
+from mailismus.queue.acts.redirect import Redirect, redirects_of
 from mailismus.queue.files.recipient_line import stored_seconds
 from mailismus.queue.interface import Area, Entry, Message, Summary
 
@@ -44,15 +45,15 @@ def reason_of(entry: Entry) -> bytes:
 
 def redirected(redirect: Redirect) -> bytes:
     """Return where an entry was redirected to, in words."""
-    return f"redirected to {redirect.relay} by act A{redirect.act}".encode("ascii")
+    return f"redirected to {redirect.relay} by act {name_of(redirect.act)}".encode("ascii")
 
 
 def _reason_of(entry: Entry) -> bytes:
-    if isinstance(entry, NotedEntry):
-        return entry.note
-    note = note_of(entry)
+    note = note_of(entry)  # an entry that an act holds says so, whatever else is known of it
     if note is not None:
         return note
+    if isinstance(entry, NotedEntry):
+        return entry.note
     reply = entry.reply
     if reply is None:
         return b"not tried yet, waits for its time" if entry.area is Area.DEFERRED else b"not tried yet"

@@ -11,8 +11,10 @@ from datetime import tzinfo
 from mailismus.admin.model.noted import NotedEntry
 from mailismus.admin.render.listing import moment
 from mailismus.mail.ids import format_spool_id
-from mailismus.mail.redirect import redirects_of
 from mailismus.observe.text import shown
+from mailismus.queue.acts.act import name_of
+from mailismus.queue.acts.marking import note_of
+from mailismus.queue.acts.redirect import redirects_of
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.smtp.trace import CameIn
 
@@ -46,9 +48,12 @@ def entry_lines(message: Message, entry: Entry, zone: tzinfo | None = None) -> I
     yield _line("last reply", shown(bytes(entry.reply)) if entry.reply is not None else "none: not tried yet")
     yield _line("host", shown(entry.host))
     for one in redirects_of(entry.words)[:1]:
-        yield _line("redirected", f"{one.relay}, by act A{one.act}")
-    if isinstance(entry, NotedEntry):
-        yield _line("now", shown(entry.note))
+        yield _line("redirected", f"{one.relay}, by act {name_of(one.act)}")
+    note = note_of(entry)
+    if note is None and isinstance(entry, NotedEntry):
+        note = entry.note
+    if note is not None:
+        yield _line("now", shown(note))
 
 
 _DUE = {Area.BOUNCES: "report due", Area.HELD: "held until", Area.DELETED: "kept until"}

@@ -9,7 +9,7 @@ import attrs
 from mailismus.config.read.check import Given
 from mailismus.config.table.queue import PROVIDER, QUEUE
 from mailismus.config.table.root import MTA
-from mailismus.config.table.words import Block, Occurs, Setting, belongs_to
+from mailismus.config.table.words import Occurs, Setting, belongs_to
 from mailismus.config.values.effective import Effective
 
 Key = tuple[int, str]
@@ -29,7 +29,7 @@ def list_effective(given: Given, changed: Mapping[Key, Lowered], contents: Mappi
     `changed`: values that gave way."""
     found: list[Effective] = []
     provider = given.one(MTA).one(QUEUE).get(PROVIDER)
-    _list(given, "", "", given.line, provider, (), changed, contents, found)
+    _list(given, "", "", given.line, provider, changed, contents, found)
     return tuple(found)
 
 
@@ -39,7 +39,6 @@ def _list(
     place: str,
     near: int,
     provider: str,
-    owners: tuple[tuple[str, tuple[str, ...]], ...],
     changed: Mapping[Key, Lowered],
     contents: Mapping[Key, bytes],
     found: list[Effective],
@@ -66,7 +65,6 @@ def _list(
                     asked=asked,
                     near=value.line or near,
                     lowered_to_fit="" if lowered is None else lowered.to_fit,
-                    owners=_with(owners, path + item.key, item),
                 )
             )
             continue
@@ -74,12 +72,4 @@ def _list(
         for number, block in enumerate(blocks, 1):
             step = f"{item.name}[{number}]" if len(blocks) > 1 else item.name
             numbered = f"{item.name}[{number}]" if item.occurs is Occurs.MANY else item.name
-            inner = _with(owners, path + step, item)
-            place_in = f"{place}{numbered}/"
-            _list(block, f"{path}{step}/", place_in, block.line or near, provider, inner, changed, contents, found)
-
-
-def _with(
-    owners: tuple[tuple[str, tuple[str, ...]], ...], path: str, item: Setting[object] | Block
-) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return (*owners, (path, item.providers)) if item.providers else owners
+            _list(block, f"{path}{step}/", f"{place}{numbered}/", block.line or near, provider, changed, contents, found)

@@ -285,14 +285,10 @@ INTERFACE: ValueKind[str] = ValueKind(
 _IP_PORT_PATTERN = r"\[[0-9A-Fa-f:.]+\](:[0-9]+)?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*|[0-9]+(\.[0-9]+){3}(:[0-9]+)?"
 
 
-def _show_host_port(value: tuple[str, int]) -> str:
-    return f"[{value[0]}]:{value[1]}" if ":" in value[0] else f"{value[0]}:{value[1]}"
-
-
 DNS_SERVERS: ValueKind[tuple[tuple[str, int], ...]] = list_of(
     'name servers separated by "|", each an IP address and a port, such as 192.0.2.53:53 or [2001:db8::1]:53',
     lambda text, context: names.parse_ip_port(text, 53),
-    _show_host_port,
+    names.format_host_port,
     _IP_PORT_PATTERN,
 )
 
@@ -300,7 +296,7 @@ HOST_PORT: ValueKind[tuple[str, int]] = ValueKind(
     names.ADDRESS_FORM,
     r"\[[0-9A-Fa-f:.]+\](:[0-9]+)?|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*|[A-Za-z0-9_.\-]+(:[0-9]+)?",
     lambda text, context: names.parse_host_port(text, 0),
-    _show_host_port,
+    names.format_host_port,
 )
 """A host and a port; 0: no port is written."""
 
@@ -312,7 +308,7 @@ LMTP_SERVER: ValueKind[tuple[str, int]] = ValueKind(
     names.LMTP_FORM,
     rf"unix:{_PATH_PATTERN}|\[[0-9A-Fa-f:.]+\]:[0-9]+|[A-Za-z0-9_.\-]+:[0-9]+",
     lambda text, context: names.parse_lmtp_server(text, context.tokens["DIRTOP"], context.tokens),
-    lambda value: _show_host_port(value) if value[1] else f"unix:{value[0]}",
+    lambda value: names.format_host_port(value) if value[1] else f"unix:{value[0]}",
 )
 """A host and a port, or the path of a Unix socket and 0."""
 

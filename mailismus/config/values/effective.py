@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import attrs
 
 
@@ -14,8 +12,7 @@ class Effective:
     `near` is its line, or that of the innermost element around it that is written. `place` is its path with the number
     of every block that may stand several times; `content` a digest of what the files that it names hold, if it names
     some. `asked`: the text that the configuration says, where the value in force is lower, and `lowered_to_fit` what it
-    had to fit. `owners`: the path of the value, and of each block around it, that not all queue providers have, with the
-    names of those that do; the outermost first.
+    had to fit.
     """
 
     path: str
@@ -28,15 +25,3 @@ class Effective:
     asked: str = ""
     near: int = 0
     lowered_to_fit: str = ""
-    owners: tuple[tuple[str, tuple[str, ...]], ...] = ()
-
-
-def written_of_others(effective: Iterable[Effective], provider: str) -> tuple[str, ...]:
-    """Paths of what a file says and a queue of this provider does not have: whole blocks where it has none of them. Each
-    once, in the order of the values. The file can't name this provider before these are unset."""
-    paths: dict[str, None] = {}
-    for one in effective:
-        foreign = next((path for path, names in one.owners if provider not in names), None)
-        if one.line and foreign is not None:
-            paths[foreign] = None
-    return tuple(paths)

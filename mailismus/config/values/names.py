@@ -169,6 +169,12 @@ def parse_host_port(text: str, default_port: int) -> tuple[str, int]:
         raise UnitError(f'"{text}" is not a host{reason}: write {ADDRESS_FORM}') from None
 
 
+def format_host_port(endpoint: tuple[str, int]) -> str:
+    """Host and port as `parse_host_port` takes them: `192.0.2.1:25`, `[2001:db8::1]:25`."""
+    host, port = endpoint
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def parse_name_parts(text: str) -> str:
     """The parts of unique names, which tell all writes of all processes apart."""
     if text == "n":

@@ -7,7 +7,6 @@ belongs to the answer that asks, and goes with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
 
 from twisted.logger import Logger
 
@@ -30,15 +29,8 @@ SURVEY_S = 1.0
 MAX_HOSTS = 20
 """Hosts of a domain that are told of."""
 
-
-class Routes(Protocol):
-    """The routes of the present configuration."""
-
-    def route(self, recipient: bytes, sender: bytes, client: bytes) -> Route:
-        """The route of a recipient, by its sender and client."""
-
-    def route_of(self, message: Message, entry: Entry) -> Route:
-        """The route of an entry, also if an act has redirected it."""
+FindRoute = Callable[[bytes, bytes, bytes, bytes | None], Route]
+"""The route of a recipient, by its sender, client and words."""
 
 
 class DeliveryExplanations:
@@ -50,11 +42,11 @@ class DeliveryExplanations:
         self,
         look: Callable[[], View],
         tell_times: Callable[[], Times],
-        routes: Routes,
+        find_route: FindRoute,
         notes: Callable[[], Mapping[QueueId, bytes]],
     ) -> None:
         self._look, self._tell_times = look, tell_times
-        self._routes, self._notes = routes, notes
+        self._find_route, self._notes = find_route, notes
         self._held_ids: set[SpoolId] = set()
         """Messages with held jobs, as they were then."""
         self._held_at: float | None = None
@@ -102,12 +94,12 @@ class DeliveryExplanations:
         return None if is_brief and reason.hold in BRIEFLY_LEFT_OUT else reason
 
     def _destination_of(self, message: Message, entry: Entry, view: View) -> Destination | None:
-        route = self._routes.route_of(message, entry)
+        route = self._find_route(entry.recipient, message.sender, message.client, entry.words)
         return view.schedule.destinations.get(route) if isinstance(route, NextHop) else None
 
     def _with_deaths(self, reason: Reason, message: Message, entry: Entry, view: View, times: Times) -> Reason:
         """Add that all of its hosts are dead now, or its credentials wait: that is known of a relay without hosts, too."""
-        route, now = self._routes.route_of(message, entry), times.monotonic
+        route, now = self._find_route(entry.recipient, message.sender, message.client, entry.words), times.monotonic
         if not isinstance(route, NextHop):
             return reason
         refused_until = view.schedule.destdb.refused_until(route.profile)
@@ -153,7 +145,7 @@ class DeliveryExplanations:
     def of_domain(self, domain: bytes) -> Sequence[bytes]:
         """As `Explanations`."""
         view, times = self._look(), self._tell_times()
-        route = self._routes.route(b"postmaster@" + domain, b"", b"-")
+        route = self._find_route(b"postmaster@" + domain, b"", b"-", None)
         name = clear(domain)
         if isinstance(route, Local):
             return [f"{name} is local: its mail goes into maildirs".encode()]

@@ -1,4 +1,4 @@
-"""Acts of administrators on the queue: hold, release, delete, bounce, and their undoing.
+"""Acts of administrators on the queue: hold, release, delete, bounce, redirect, and their undoing.
 
     order -> begin durable -> slices: claim, settle, count -> entries that were out: when they come back -> done -> undo
 
@@ -6,6 +6,7 @@ Modules, leaves first:
 
     act         an act as an object, its states. Pure
     marking     marks of acts on an entry. Pure
+    redirect    redirections of an entry. Pure
     decide      what an act makes of one entry. Pure
     record      lines of the file of acts. Pure
     act_file    the file of acts

@@ -53,7 +53,8 @@ UNDOABLE = frozenset((ActKind.HOLD, ActKind.DELETE, ActKind.BOUNCE, ActKind.REDI
 @attrs.frozen
 class Order:
     """What an administrator asks for. `words`: the FILTER; none: every entry. `limit` None: all that match. `for_s`: for a
-    hold, seconds until it ends by itself; None: it does not. `relay`: host and port to redirect to."""
+    hold, seconds until it ends by itself; None: it does not. `relay`: of a redirection alone: `HOST:PORT`, as
+    `queue.acts.redirect` writes it."""
 
     kind: ActKind
     uid: int
@@ -61,7 +62,7 @@ class Order:
     reason: str
     limit: int | None = None
     for_s: float | None = None
-    relay: tuple[str, int] | None = None
+    relay: str = ""
 
 
 @attrs.frozen

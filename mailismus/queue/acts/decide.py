@@ -13,10 +13,10 @@
 from __future__ import annotations
 
 from mailismus.mail.ids import QueueId
-from mailismus.mail.redirect import Redirect, redirects_of, with_redirects
 from mailismus.mail.reply import Reply
 from mailismus.queue.acts.act import Act, ActKind
 from mailismus.queue.acts.marking import FOR_EVER, act_of, before, marked
+from mailismus.queue.acts.redirect import Redirect, redirects_of, with_redirects
 from mailismus.queue.interface import Area, Entry, Message, Settlement
 
 _MOST_REASON = 500
@@ -37,9 +37,9 @@ KEEPS = frozenset((Area.HELD, Area.DELETED, Area.BOUNCES))
 def settlement_of(act: Act, message: Message, entry: Entry, now: float, kept_for_s: float) -> Settlement:
     """Return what the act makes of an entry of an area that it concerns. `kept_for_s`: seconds for which what is deleted is
     kept; 0: not at all."""
-    kind, relay = act.order.kind, act.order.relay
-    if kind is ActKind.REDIRECT and relay is not None:
-        return _with_relays(message, entry, [Redirect(act.number, *relay), *redirects_of(entry.words)])
+    kind = act.order.kind
+    if kind is ActKind.REDIRECT:
+        return _with_relays(message, entry, [Redirect(act.number, act.order.relay), *redirects_of(entry.words)])
     if kind is ActKind.RELEASE:
         return restored(message, entry, now)
     if kind is ActKind.HOLD:
@@ -71,15 +71,19 @@ def restored(message: Message, entry: Entry, now: float) -> Settlement:
 def is_of(act: Act, entry: Entry) -> bool:
     """Whether undoing the act concerns this entry."""
     if act.order.kind is ActKind.REDIRECT:
-        return entry.area is not Area.BOUNCES and any(one.act == act.number for one in redirects_of(entry.words))
+        return entry.area is not Area.BOUNCES and _has_redirected(act, entry)
     return entry.area in KEEPS and act_of(entry) == act.number
 
 
 def has_acted(act: Act, entry: Entry) -> bool:
     """Whether the entry has the newest mark of its kind from this act, so that a run passes over it."""
     if act.order.kind is ActKind.REDIRECT:
-        return any(one.act == act.number for one in redirects_of(entry.words))
+        return _has_redirected(act, entry)
     return act_of(entry) == act.number
+
+
+def _has_redirected(act: Act, entry: Entry) -> bool:
+    return any(one.act == act.number for one in redirects_of(entry.words))
 
 
 def _with_relays(message: Message, entry: Entry, redirects: list[Redirect]) -> Settlement:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from mailismus.queue.acts.act import Act, ActKind, ActState, Order
+from mailismus.queue.acts.redirect import parse_relay
 
 BEGIN, COUNT = "begin", "count"
 
@@ -30,7 +31,6 @@ def begin_event(act: Act) -> dict[str, object]:
     """The event of an act that begins."""
     order = act.order
     return {
-        **({"relay": order.relay} if order.relay is not None else {}),
         "event": BEGIN,
         "act": act.number,
         "kind": order.kind.value,
@@ -40,6 +40,7 @@ def begin_event(act: Act) -> dict[str, object]:
         "reason": order.reason,
         "limit": order.limit,
         "for": order.for_s,
+        **({"relay": order.relay} if order.relay else {}),
     }
 
 
@@ -93,21 +94,26 @@ def _apply(acts: dict[int, Act], line: bytes) -> bool:
 
 
 def _begun(number: int, value: Mapping[str, object]) -> Act:
-    words, limit, for_s, relay = value["filter"], value.get("limit"), value.get("for"), value.get("relay")
+    words, limit, for_s, kind = value["filter"], value.get("limit"), value.get("for"), ActKind(value["kind"])
     if not isinstance(words, list):
         raise TypeError("no list")
-    if relay is not None and (not isinstance(relay, list) or len(relay) != 2):
-        raise TypeError("no relay")
     order = Order(
-        ActKind(value["kind"]),
+        kind,
         int(str(value["uid"])),
         tuple(map(str, words)),
         str(value["reason"]),
         int(str(limit)) if limit is not None else None,
         float(str(for_s)) if for_s is not None else None,
-        (str(relay[0]), int(relay[1])) if relay is not None else None,
+        _relay_of(value["relay"]) if kind is ActKind.REDIRECT else "",
     )
     return Act(number, order, float(str(value["at"])))
+
+
+def _relay_of(value: object) -> str:
+    """A redirection has a relay: without one it must not be taken for an act of another kind."""
+    if not isinstance(value, str):
+        raise TypeError("no relay")
+    return parse_relay(value)
 
 
 def _counted(act: Act, value: Mapping[str, object]) -> Act:

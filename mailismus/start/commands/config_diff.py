@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import attrs
 
-from mailismus.admin.client.source import need_server
+from mailismus.admin.client.server import need_server
 from mailismus.config.read.changes import SettingChange, what_changed
 from mailismus.config.read.load import find_file, load
 from mailismus.config.values.effective import Effective

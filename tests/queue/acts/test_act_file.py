@@ -76,12 +76,18 @@ def test_what_a_line_says_that_is_unknown_is_ignored() -> None:
 
 
 def test_a_redirection_keeps_its_relay() -> None:
-    order = Order(ActKind.REDIRECT, 0, (), "down", relay=("2001:db8::1", 2525))
+    order = Order(ActKind.REDIRECT, 0, (), "down", relay="[2001:db8::1]:2525")
     act = Act(1, order, 1_700_000_000.25)
     event = begin_event(act)
     assert replay(encode_event(event))[:2] == ({1: act}, 0)
-    for relay in ("abc", ["relay"], [1, "x"]):
+
+
+def test_a_redirection_without_a_relay_is_no_act_and_no_other_one() -> None:
+    event = begin_event(Act(1, Order(ActKind.REDIRECT, 0, (), "down", relay="relay.example:25"), 1_700_000_000.25))
+    for relay in ("", "a b", "a@b", ["relay", 25], None):
         assert replay(encode_event({**event, "relay": relay}))[:2] == ({}, 1)
+    del event["relay"]
+    assert replay(encode_event(event))[:2] == ({}, 1)
 
 
 def test_a_line_that_makes_no_sense_tells_of_no_act() -> None:
