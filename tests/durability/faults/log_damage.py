@@ -75,15 +75,20 @@ class LogImage:
     def is_in_last(self, stroke: Stroke) -> bool:
         """Whether it damages the last batch of the log: that looks like one that a crash tore. It is told of, its bytes stay
         where they are."""
-        path = self.segments()[-1]
+        path = self._last_segment()
         begin, end, _ = max(self._batches(path))
         return stroke.path == path and stroke.offset < end and stroke.end(self) > begin
 
     def is_last_head(self, stroke: Stroke) -> bool:
         """Whether all is gone that tells of the last batch: it looks as if it had never been written."""
-        path = self.segments()[-1]
+        path = self._last_segment()
         begin, _, _ = max(self._batches(path))
         return stroke.path == path and stroke.offset <= begin + 20 and stroke.end(self) - stroke.offset > 1
+
+    def _last_segment(self) -> str:
+        """That of the highest number: a free one has an older number, and a name that sorts behind all others."""
+        headers = {path: decode_header(self.files[path][:BLOCK]) for path in self.segments()}
+        return max((header.number, path) for path, header in headers.items() if header is not None)[1]
 
     def _batches(self, path: str) -> Iterator[tuple[int, int, set[QueueId]]]:
         content = self.files[path]
