@@ -28,6 +28,7 @@ from mailismus.admin.protocol.wire import (
     encode_request,
     encode_summary,
 )
+from mailismus.admin.render.listing import reason_of
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, AreaCount, Entry, Gap, Message, Summary
@@ -177,7 +178,7 @@ def test_an_entry_in_the_hands_of_an_act_says_so_whatever_else_is_known_of_it() 
     one = message(1, held, deferred(2), count=2)
     waiting = {queue_id: Waiting("later", b"waits until noon") for queue_id in one.queue_ids()}
     first, second = decode_message(decode(encode_message(one, waiting))).entries
-    assert isinstance(first, NotedEntry)
+    assert (first.words, second.words) == (held.words, None)
+    assert (reason_of(first), reason_of(second)) == (b"held by act A7", b"waits until noon")
     assert isinstance(second, NotedEntry)
-    assert (first.note, first.hold) == (b"held by act A7", "")
-    assert (second.note, second.hold) == (b"waits until noon", "later")
+    assert second.hold == "later"
