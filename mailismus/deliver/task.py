@@ -10,6 +10,7 @@ While the queue forbids it (too many outcomes are not durable), nothing is taken
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from twisted.internet.defer import Deferred, DeferredList
@@ -22,6 +23,7 @@ from mailismus.deliver.context import DeliveryContext
 from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.distribution import JobDistribution
 from mailismus.deliver.held import HeldEntries
+from mailismus.deliver.host_records import format_line
 from mailismus.deliver.limits.domains import Destinations
 from mailismus.deliver.local import local_deliveries
 from mailismus.deliver.locator import Locator
@@ -40,6 +42,7 @@ from mailismus.deliver.why.survey import View
 from mailismus.deliver.why.watch import LOOK_S, HoldWatch
 from mailismus.mail.directory import Directory
 from mailismus.observe.audit_log import NO_AUDITS, Audits
+from mailismus.observe.habits import HopHabits, HostHabits
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.interface import Entry, Message
 
@@ -216,6 +219,16 @@ class DeliverTask:
     def overview(self) -> DeliveryOverview:
         """The fullest and slowest next hops, what holds mail back, and the last failures."""
         return deliveries(self._view(), self._settling.recent, self._destdb.dead_hosts(), self._times())
+
+    def habits(self) -> Iterator[HopHabits | HostHabits | bytes]:
+        """What receivers did lately, and a record of each dead host as a line; the caller may go on in later turns."""
+        book, offset_s = self._settling.habits, self._clock.seconds() - self._monotonic()
+        yield from book.hops(self._monotonic())
+        yield from book.hosts()
+        for host in self._destdb.dead_hosts():
+            line = format_line(host.record(offset_s))
+            if line is not None:
+                yield line
 
     def _view(self) -> View:
         sessions = self.sessions
