@@ -38,6 +38,7 @@ WARM_RATE = 20.0
 SENDERS = 4
 AFTER_S = 2.0
 """Behind the span, for the last lines of the log."""
+_ANY_LINE = re.compile(r"(\S+) \[mail\] ([0-9A-F]{16}): ")
 _LINE = re.compile(r"(\S+) \[mail\] ([0-9A-F]{16}): to=<[^>]*@([^>]*)>, relay=.*, delay=.*, status=(sent|bounced|expired) ")
 ALL = "all"
 
@@ -129,13 +130,15 @@ def _forecast(value: dict[str, object], begins: float) -> dict[str, Fate]:
 
 def _truth(lines: Sequence[str], begins: float, span_s: float) -> dict[str, Fate]:
     """What became of the entries that waited then, by the mail log."""
+    known = [(found[1], found[2]) for line in lines if (found := _ANY_LINE.match(line)) is not None]
+    last = max(spool_id for at, spool_id in known if _moment(at) <= begins)  # what came later are reports
     counts: dict[str, Counter[str]] = {}
     delays: dict[str, list[float]] = {}
     for line in lines:
         found = _LINE.match(line)
-        if found is None:
+        if found is None or found[2] > last:
             continue
-        waited_s = datetime.strptime(found[1], "%Y-%m-%dT%H:%M:%S%z").timestamp() + 0.5 - begins
+        waited_s = _moment(found[1]) + 0.5 - begins
         if not 0.5 < waited_s <= span_s:
             continue
         for name in (ALL, found[3]):
@@ -148,6 +151,11 @@ def _truth(lines: Sequence[str], begins: float, span_s: float) -> dict[str, Fate
         percentiles = percentile(values, 0.5), percentile(values, 0.95)
         truth[name] = Fate(count["sent"], count["bounced"], count["expired"], *percentiles)
     return truth
+
+
+def _moment(text: str) -> float:
+    """UTC seconds of a line of the log."""
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S%z").timestamp()
 
 
 def rows(run: Run) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import attrs
 
@@ -91,6 +92,33 @@ class HostHabits:
     """How long the last connection took that failed; 0: none did."""
 
 
+class WindowState(NamedTuple):
+    """The state of a window (`deliver.limits.window`), as another process can take it over. Times in seconds from now;
+    below 0: none. Numbers of connections; 0: no limit, or none."""
+
+    size: int
+    threshold: int
+    ceiling: int
+    credit: int
+    before: int
+    is_stopped: bool
+    pause_s: float
+    wakes_in_s: float
+    probes_in_s: float
+    cut_before_s: float
+    """How long ago it was cut last."""
+
+
+@attrs.frozen
+class WindowHabits:
+    """The window of the mail hosts of these names together, or of the one host at an address (`is_host`)."""
+
+    hosts: tuple[str, ...]
+    port: int
+    is_host: bool
+    state: WindowState
+
+
 @attrs.frozen
 class Habits:
     """Everything that a server tells."""
@@ -99,3 +127,9 @@ class Habits:
     hosts: tuple[HostHabits, ...] = ()
     dead: tuple[bytes, ...] = ()
     """Records of hosts that have died and had no session since, as lines of the state file `hosts`."""
+    windows: tuple[WindowHabits, ...] = ()
+    """Windows that were cut lately, `MAX_HOSTS` of each kind at most."""
+
+
+Told = HopHabits | HostHabits | WindowHabits | bytes
+"""One record; bytes: of a dead host."""

@@ -141,6 +141,7 @@ def simulate(
         deaths_of(deliver.schedule),
     )
     task.hosts.adopt(world.records.values(), clock.now, snapshot.shift_s)
+    task.adopt_windows(habits.windows)
     queue.load(_copies(snapshot.messages))
     budget = _Budget(began + order.cpu_s, clock, progress)
     with watched_task() as faults:

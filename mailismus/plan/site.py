@@ -88,8 +88,8 @@ class Site:
         answers: Answers | None = None,
         draw_dot_s: Callable[[], float] | None = None,
     ) -> None:
-        """`answers`: to RCPT; None: greylisting alone refuses. `draw_dot_s`: draws `Habits.dot_s` for each message; None: it
-        is always the same."""
+        """`answers`: to RCPT; None: greylisting alone refuses. `draw_dot_s`: draws the time of a final dot; None: it is
+        always the same."""
         self.name, self.hosts, self.habits = name, tuple(hosts), habits
         self._answers, self._draw_dot_s = answers, draw_dot_s
         self.dead: dict[str, SiteKind] = {}

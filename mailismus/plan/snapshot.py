@@ -17,7 +17,7 @@ from mailismus.plan.clock import STARTS_AT
 from mailismus.queue.interface import Area, Entry, Message, Predicate
 
 MAX_ENTRIES = 100_000
-"""A forecast keeps some kilobyte for each."""
+"""A forecast keeps some 2 KB for each."""
 _WAITING = frozenset({Area.INCOMING, Area.DEFERRED})
 
 

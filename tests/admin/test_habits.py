@@ -9,7 +9,7 @@ import pytest
 from mailismus.admin.client.server import ServerSource, open_server
 from mailismus.admin.protocol.habits import decode_habits, encode_habits
 from mailismus.admin.protocol.wire import WireError
-from mailismus.observe.habits import AttemptClass, Habits, HopHabits, HostHabits
+from mailismus.observe.habits import AttemptClass, Habits, HopHabits, HostHabits, Told, WindowHabits, WindowState
 from tests.admin.worlds import Running, World
 
 COUNTS = (1, 2, 3, 4, 5, 6, 7)
@@ -30,11 +30,12 @@ HOP = HopHabits(
 )
 HOST = HostHabits("192.0.2.1", 25, (0.5,) * 10, 2, b"421 \xff", False, 30.0)
 DEAD = b"192.0.2.1 25 - - 0 - -"
-HABITS = Habits((HOP, HopHabits("socket", "/run/lmtp", 0)), (HOST,), (DEAD,))
+WINDOW = WindowHabits(("mx.b.example", "mx2.b.example"), 25, False, WindowState(1, 2, 3, 4, 5, True, 5.0, -1.0, 0.0, 9.5))
+HABITS = Habits((HOP, HopHabits("socket", "/run/lmtp", 0)), (HOST,), (DEAD,), (WINDOW,))
 
 
 def lines() -> list[dict[str, object]]:
-    records: list[HopHabits | HostHabits | bytes] = [*HABITS.hops, *HABITS.hosts, *HABITS.dead]
+    records: list[Told] = [*HABITS.hops, *HABITS.hosts, *HABITS.dead, *HABITS.windows]
     return [json.loads(encode_habits(one)) for one in records]
 
 
@@ -63,6 +64,10 @@ def test_a_newer_server_may_tell_more() -> None:
         (2, {"host": []}),
         (2, {"host": ["a", 25, ["x"], 0, "", True, 0]}),
         (3, {"dead": 1}),
+        (4, {"window": [[], 25, False]}),
+        (4, {"state": [0, 2, 3, 4, 5, True, 5.0, -1, 0, 9]}),
+        (4, {"state": [1, 2, 3, 4, 5, True, 5.0, -1, 0]}),
+        (4, {"state": [1, 2, 3, 4, 5, True, -1, -1, 0, "x"]}),
     ],
 )
 def test_malformed_habits_are_refused(at: int, change: dict[str, object]) -> None:

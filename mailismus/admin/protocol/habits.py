@@ -10,18 +10,30 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 
 from mailismus.admin.protocol.wire import WireError, encode
-from mailismus.observe.habits import CLASSES, AttemptClass, Counts, Habits, HopHabits, HostHabits
+from mailismus.observe.habits import (
+    CLASSES,
+    AttemptClass,
+    Counts,
+    Habits,
+    HopHabits,
+    HostHabits,
+    Told,
+    WindowHabits,
+    WindowState,
+)
 
 HABITS = "habits"
 
 
-def encode_habits(one: HopHabits | HostHabits | bytes) -> bytes:
+def encode_habits(one: Told) -> bytes:
     """One record, as a line."""
     if isinstance(one, bytes):
         return encode({"dead": _text(one)})
     if isinstance(one, HostHabits):
         limits = one.most_connections, _text(one.refusal), one.is_pipelining, one.failure_s
         return encode({"host": (one.address, one.port, one.setup_s, *limits)})
+    if isinstance(one, WindowHabits):
+        return encode({"window": (one.hosts, one.port, one.is_host), "state": one.state})
     grey = one.grey_refused_s, one.grey_taken_s
     return encode(
         {
@@ -41,23 +53,43 @@ def decode_habits(values: Iterable[Mapping[str, object]]) -> Habits:
     hops: list[HopHabits] = []
     hosts: list[HostHabits] = []
     dead: list[bytes] = []
+    windows: list[WindowHabits] = []
     try:
         for value in values:
             if "dead" in value:
                 dead.append(_bytes(value["dead"]))
             elif "host" in value:
                 hosts.append(_host(_list(value["host"])))
+            elif "window" in value:
+                windows.append(_window(value))
             elif "hop" in value:
                 hops.append(_hop(value))
     except (KeyError, ValueError, TypeError):
         raise WireError("what is known of receivers is not as it should be") from None
-    return Habits(tuple(hops), tuple(hosts), tuple(dead))
+    return Habits(tuple(hops), tuple(hosts), tuple(dead), tuple(windows))
 
 
 def _host(fields: Sequence[object]) -> HostHabits:
     address, port, setup_s, most, refusal, is_pipelining, failure_s = fields[:7]
     limits = _count(most), _bytes(refusal), bool(is_pipelining), _number(failure_s)
     return HostHabits(_string(address), _count(port), _numbers(setup_s), *limits)
+
+
+def _window(value: Mapping[str, object]) -> WindowHabits:
+    hosts, port, is_host = _list(value["window"])[:3]
+    numbers = _list(value["state"])
+    size, threshold, ceiling, credit, before = map(_count, numbers[:5])
+    pause_s, wakes_in_s, probes_in_s, cut_before_s = map(_moment, numbers[6:10])
+    names = tuple(map(_string, _list(hosts)))
+    if not names or not size or pause_s < 0:
+        raise ValueError("no window")
+    counts, moments = (size, threshold, ceiling, credit, before), (wakes_in_s, probes_in_s, cut_before_s)
+    return WindowHabits(names, _count(port), bool(is_host), WindowState(*counts, bool(numbers[5]), pause_s, *moments))
+
+
+def _moment(value: object) -> float:
+    """Seconds; below 0: none."""
+    return -1.0 if value == -1 else _number(value)
 
 
 def _hop(value: Mapping[str, object]) -> HopHabits:

@@ -8,22 +8,22 @@ from itertools import islice
 
 from mailismus.admin.protocol.habits import encode_habits
 from mailismus.admin.protocol.wire import Refusal, Request
-from mailismus.observe.habits import HopHabits, HostHabits
+from mailismus.observe.habits import Told
 from mailismus.queue.gaps import Gaps
 
 PART = 20
 """Records of one part: less than a millisecond's work."""
 
-NewHabits = Callable[[], Iterator[HopHabits | HostHabits | bytes]]
+NewHabits = Callable[[], Iterator[Told]]
 """Begins to tell what is known of receivers."""
 
 
 class HabitsAnswer:
     """The records, as they are when the answer comes to them."""
 
-    def __init__(self, records: Iterator[HopHabits | HostHabits | bytes]) -> None:
+    def __init__(self, records: Iterator[Told]) -> None:
         self.gaps = Gaps()
-        self._records: Iterator[HopHabits | HostHabits | bytes] | None = records
+        self._records: Iterator[Told] | None = records
 
     async def next(self) -> list[bytes] | None:
         if self._records is None:

@@ -31,6 +31,7 @@ from mailismus.deliver.schedule.host import Connection, Host
 from mailismus.deliver.schedule.limits import ScheduleLimits
 from mailismus.deliver.security.profile import PLAIN, Profile
 from mailismus.mail.reply import Reply
+from mailismus.observe.habits import WindowState
 
 FIRST_DEATH_S = 300.0
 MAX_DEATH_S = 7200.0
@@ -378,6 +379,13 @@ class DestDb:
         elif host in self._dead:
             self._note_change()
             self._forget_dead(host)
+
+    def adopt_window(self, address: str, port: int, state: WindowState, now: float) -> None:
+        """Begin with what another process knows of how many connections a host takes. It is kept as a closed host is."""
+        host = self._endpoint(address, port)
+        host.adopt_window(state, now)
+        host.remember(-math.inf, now)
+        self._remember_closed(host)
 
     def _remember_closed(self, host: Endpoint) -> None:
         self.changes += 1
