@@ -128,7 +128,7 @@ class Habits:
     dead: tuple[bytes, ...] = ()
     """Records of hosts that have died and had no session since, as lines of the state file `hosts`."""
     windows: tuple[WindowHabits, ...] = ()
-    """Windows that were cut lately, `MAX_HOSTS` of each kind at most."""
+    """Windows that are cut or have grown, `MAX_HOSTS` of each kind at most."""
 
 
 Told = HopHabits | HostHabits | WindowHabits | bytes

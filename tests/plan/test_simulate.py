@@ -8,7 +8,7 @@ import pytest
 from mailismus.deliver.host_records import HostRecord, format_line
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
-from mailismus.observe.habits import AttemptClass, Habits
+from mailismus.observe.habits import AttemptClass, Habits, WindowHabits, WindowState
 from mailismus.plan.forecast import Forecast, HopForecast
 from mailismus.plan.simulate import PlanOrder, UnknownHost, simulate
 from tests.plan import samples
@@ -20,6 +20,21 @@ HOUR = PlanOrder(3600.0, 60.0, 1)
 def only(forecast: Forecast) -> HopForecast:
     (found,) = forecast.hops
     return found
+
+
+@pytest.mark.parametrize(("hosts", "is_host"), [(("mx.b.example",), False), (("192.0.2.1",), True)])
+def test_a_window_that_is_stopped_now_opens_when_its_pause_is_over(hosts: tuple[str, ...], is_host: bool) -> None:
+    stopped = WindowHabits(hosts, 25, is_host, WindowState(1, 1, 1, 0, 1, True, 45.0, 40.0, 40.0, 5.0))
+    known = samples.habits(hop("b.example"), host())
+    half_minute = attrs.evolve(HOUR, until_s=30.0)
+    messages = snapshot(backlog(b"b.example", 5))
+    assert only(simulate(messages, known, samples.settings(), half_minute)).delivered == 5
+    known = attrs.evolve(known, windows=(stopped,))
+    assert only(simulate(messages, known, samples.settings(), half_minute)).delivered == 0
+    found = only(simulate(messages, known, samples.settings(), HOUR))
+    assert found.delivered == 5
+    assert found.gone_at is not None
+    assert 40 <= found.gone_at - UTC <= 60
 
 
 def test_an_empty_queue_has_a_forecast() -> None:

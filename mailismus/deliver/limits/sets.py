@@ -202,9 +202,9 @@ class LimitsOf:
             self._resolve(limits)
 
     def windows(self, now: float) -> Iterator[tuple[SetKey, WindowState]]:
-        """The states of the windows that are cut; the caller may go on in later turns."""
+        """The states of the windows that are cut or have grown; the caller may go on in later turns."""
         for mx_set in list(self._sets.values()):
-            if mx_set.window.is_cut:
+            if mx_set.window.is_cut or mx_set.window.size > 1:
                 yield mx_set.key, mx_set.window.state(now)
 
     def adopt(self, key: SetKey, state: WindowState, now: float) -> None:
