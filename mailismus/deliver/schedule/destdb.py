@@ -356,6 +356,13 @@ class DestDb:
             if host in self._dead or host in self._closed:  # still
                 yield host.record(offset_s)
 
+    def adopt_window(self, address: str, port: int, state: WindowState, now: float) -> None:
+        """Begin with what another process knows of how many connections a host takes. It is kept as a closed host is."""
+        host = self._endpoint(address, port)
+        host.adopt_window(state, now)
+        host.remember(-math.inf, now)
+        self._remember_closed(host)
+
     def adopt(self, records: Iterable[HostRecord], now: float, offset_s: float) -> None:
         """Take over what another copy knows that is newer. Order and repetitions do not matter. No host is dead for longer
         than this copy would have it. `offset_s`: UTC minus monotonic seconds."""
@@ -379,13 +386,6 @@ class DestDb:
         elif host in self._dead:
             self._note_change()
             self._forget_dead(host)
-
-    def adopt_window(self, address: str, port: int, state: WindowState, now: float) -> None:
-        """Begin with what another process knows of how many connections a host takes. It is kept as a closed host is."""
-        host = self._endpoint(address, port)
-        host.adopt_window(state, now)
-        host.remember(-math.inf, now)
-        self._remember_closed(host)
 
     def _remember_closed(self, host: Endpoint) -> None:
         self.changes += 1
