@@ -84,6 +84,13 @@ class Message:
         """Bytes of the content as stored, dot-stuffed, which `IQueue.read` returns."""
         return self.size_bytes + self.stuffed_dots
 
+    def with_entries(self, entries: list[Entry]) -> Message:
+        """The message with these entries in place of its own (hot path: `attrs.evolve` costs four times as much)."""
+        return Message(
+            *(self.spool_id, self.sender, self.client, self.eightbit, self.received_at, self.size_bytes),
+            *(self.recipient_count, entries, self.stuffed_dots, self.words),
+        )
+
     def queue_ids(self) -> list[QueueId]:
         """The queue ids of `entries`, in their order."""
         return [QueueId(self.spool_id, entry.number) for entry in self.entries]
