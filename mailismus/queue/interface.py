@@ -240,6 +240,11 @@ class IContent(Protocol):
     def stored_bytes(self) -> int:
         """All of it."""
 
+    @property
+    def at_hand(self) -> bytes | None:
+        """All of it, where it is at most 64 KiB and was read, and checked, already: then `next` need not be called. None: it
+        comes in pieces. Asked before the first `next`."""
+
     def next(self) -> Deferred[bytes]:
         """The next piece, at most 64 KiB; empty at the end. One at a time. Fails with `Corrupt` or `Unavailable`."""
 
