@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from mailismus.mail.attempts import attempts_of
 from mailismus.mail.ids import QueueId, format_spool_id
 from mailismus.observe.text import plain
 from mailismus.queue.interface import Entry, Message
@@ -70,6 +71,9 @@ def _write_recipient(message: Message, entry: Entry) -> Iterator[str]:
     if verdict is None and entry.reply is not None:
         yield field("Diagnostic-Code", f"smtp; {format_reply(entry.reply)}")
     yield field("Last-Attempt-Date", _date(entry.due_at))
+    if (attempts := attempts_of(entry.words)) and attempts[0].number == 1:
+        yield field("X-Mailismus-Attempts", str(entry.attempts))
+        yield field("X-Mailismus-First-Attempt-Date", _date(attempts[0].at))
     yield field("Final-Log-ID", str(QueueId(message.spool_id, entry.number)))
 
 

@@ -1,4 +1,4 @@
-"""Why entries are still in the queue, as text and JSON (pure): a line for each entry.
+"""Why entries are still in the queue, as text and JSON (pure): a line for each entry, and one for each kept attempt.
 
 *Rules*: as in `listing`: of any address or reply only printable characters reach a terminal, and JSON is ASCII.
 """
@@ -9,7 +9,9 @@ import json
 from collections.abc import Iterator
 
 from mailismus.admin.model.noted import Known, NotedEntry
+from mailismus.admin.render.attempts import attempt_rows, attempt_text
 from mailismus.admin.render.listing import NULL_SENDER, reason_of
+from mailismus.mail.attempts import attempts_of, left_out
 from mailismus.mail.ids import format_spool_id
 from mailismus.observe.text import shown
 from mailismus.queue.files.recipient_line import stored_seconds
@@ -19,13 +21,18 @@ NOTHING_KNOWN = "no entry, and nothing is known of its mail hosts"
 
 
 def why_lines(message: Message) -> Iterator[str]:
-    """Return a line for each entry: its id, area, attempts, sender and recipient, and the reason."""
+    """Return a line for each entry: its id, area, attempts, sender and recipient, and the reason; below it its attempts."""
     spool_id = format_spool_id(message.spool_id)
     sender = shown(message.sender) if message.sender else NULL_SENDER
     for entry in message.entries:
         attempts = f"{entry.attempts} attempt{'s' if entry.attempts != 1 else ''}"
         of = f"{spool_id}-{entry.number} {entry.area.value}, {attempts}, from {sender} to {shown(entry.recipient)}"
         yield f"{of}: {shown(reason_of(entry))}"
+        if tried := attempts_of(entry.words):
+            missing = left_out(tried)
+            for attempt in tried:
+                more = f" ({missing} more behind it, not kept)" if missing and attempt is tried[0] else ""
+                yield f"    attempt {attempt.number}{more}: {attempt_text(attempt, None)}"
 
 
 def why_json(message: Message) -> Iterator[str]:
@@ -43,6 +50,7 @@ def why_json(message: Message) -> Iterator[str]:
                 "next_attempt": stored_seconds(entry.due_at),
                 "hold": entry.hold if isinstance(entry, NotedEntry) else "",
                 "reason": _text(reason_of(entry)),
+                "tried": list(attempt_rows(entry)),
             }
         )
 
