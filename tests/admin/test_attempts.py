@@ -8,7 +8,7 @@ from datetime import UTC
 import pytest
 
 from mailismus.admin.protocol.wire import decode_message, encode_message
-from mailismus.admin.render.attempts import attempt_rows, attempt_text
+from mailismus.admin.render.attempts import attempt_lines, attempt_rows, attempt_text
 from mailismus.admin.render.message import entry_lines
 from mailismus.admin.render.why import why_json, why_lines
 from mailismus.mail.attempts import BOUNCED, DEFERRED, PastAttempt, with_attempt
@@ -47,13 +47,12 @@ def test_words_go_over_the_wire_to_the_entry_that_has_them() -> None:
 
 def test_a_message_shows_the_first_attempt_the_last_and_how_many_are_left_out() -> None:
     message = tried(9)
-    lines = [line for line in entry_lines(message, message.entries[0], UTC) if "attempt " in line or "between" in line]
+    lines = [line for line in entry_lines(message, message.entries[0], UTC) if "attempt " in line or "not kept" in line]
     lines = [line for line in lines if not line.startswith("next attempt")]
     assert lines[0] == (
-        "attempt 1:    Sat Nov 21 07:47:00 2026, mx.a.example[192.0.2.9]:25 (tls=encrypt): 451 4.7.1 busy; "
-        "deferred until Sat Nov 21 07:48:00 2026"
+        "attempt 1:    Sat Nov 21 07:47:00 2026, mx.a.example[192.0.2.9]:25 (tls=encrypt): 451 4.7.1 busy; deferred for 1m"
     )
-    assert "(3 more between, not kept)" in lines[1]
+    assert lines[1].split(":") == ["2 to 4", "       not kept"]
     assert [line.split(":")[0] for line in lines[2:]] == [f"attempt {number}" for number in range(5, 10)]
 
 
@@ -62,6 +61,7 @@ def test_why_has_a_line_for_each_attempt_and_escapes_what_hosts_said() -> None:
     lines = list(why_lines(message))
     assert [line.startswith("    attempt ") for line in lines] == [False, True, True, True, False]
     assert all(line.isprintable() for line in lines)
+    assert list(why_lines(message, with_attempts=False)) == [lines[0], lines[-1]]
     one, other = map(json.loads, why_json(message))
     assert len(one["tried"]) == 3
     assert one["tried"][0]["reply"].isprintable()
@@ -72,3 +72,18 @@ def test_why_has_a_line_for_each_attempt_and_escapes_what_hosts_said() -> None:
 def test_an_attempt_that_reached_no_host_names_none(host: bytes, shown: str) -> None:
     one = PastAttempt(1, AT, BOUNCED, 0, b"", host, 451, b"", b"busy")
     assert attempt_text(one, UTC) == f"Sat Nov 21 07:46:00 2026, {shown}; bounced"
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "shown"),
+    [(0, "0s"), (59, "59s"), (900, "15m"), (3661, "1h1m"), (7200, "2h"), (90061, "1d1h")],
+)
+def test_the_wait_is_written_as_in_the_configuration(wait_s: int, shown: str) -> None:
+    one = PastAttempt(1, AT, DEFERRED, wait_s, b"", HOST, 451, b"", b"busy")
+    assert attempt_text(one, UTC).endswith(f"451 busy; deferred for {shown}")
+
+
+def test_attempts_before_the_first_that_is_known_are_not_kept() -> None:
+    words = with_attempt(None, PastAttempt(2, AT, DEFERRED, 60, b"", b"none", 451, b"", b"busy"))
+    entry = Entry(1, b"c@d.example", Area.DEFERRED, AT, 2, None, b"none", words)
+    assert [label for label, _ in attempt_lines(entry, UTC)] == ["attempt 1", "attempt 2"]

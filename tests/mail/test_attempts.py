@@ -14,7 +14,6 @@ from mailismus.mail.attempts import (
     PastAttempt,
     attempts_of,
     fitting,
-    left_out,
     with_attempt,
     without_attempts,
 )
@@ -24,7 +23,7 @@ short = st.binary(max_size=12)
 attempts = st.builds(
     PastAttempt,
     number=st.just(1),
-    at=st.integers(0, 10**12 - 1),
+    at=st.integers(0, 10**11 - 1),
     decided=st.just(DEFERRED),
     wait_s=st.integers(0, 10**9 - 1),
     tls=st.binary(max_size=8),
@@ -80,7 +79,6 @@ def test_what_was_decided_is_kept() -> None:
 def test_the_first_and_the_last_are_kept() -> None:
     found = attempts_of(after(*map(attempt, range(1, 41))))
     assert [one.number for one in found] == [1, *range(41 - LAST, 41)]
-    assert left_out(found) == 40 - 1 - LAST
 
 
 HOSTILE = [b"\0" * 1_000_000, b"\xff" * 1_000_000, b"|,+% \r\n" * 200_000, b"%41%00|1,2,d3" * 70_000, b"a" * 1_000_000]
@@ -132,7 +130,6 @@ def test_a_word_of_another_form_is_no_history_and_the_next_attempt_begins_anew(v
 
 def test_without_a_word_there_is_no_history() -> None:
     assert attempts_of(None) == attempts_of(b"act=A7") == ()
-    assert left_out(()) == 0
     assert without_attempts(after(attempt(1))) is None
     assert without_attempts(after(attempt(1), words=b"act=A7")) == b"act=A7"
 

@@ -27,6 +27,8 @@ def test_an_outcome_becomes_an_attempt_with_host_tls_reply_and_decision() -> Non
 def test_clocks_that_are_wrong_make_no_damage() -> None:
     (made,) = attempts_of(with_outcome(Entry(1, b"c@d", Area.INCOMING, 0.0), LATER, Disposition.DEFERRED, -5.0, 1e12))
     assert (made.at, made.wait_s) == (0, 999_999_999)
+    (made,) = attempts_of(with_outcome(Entry(1, b"c@d", Area.INCOMING, 0.0), LATER, Disposition.DEFERRED, 1e18, -5.0))
+    assert (made.at, made.wait_s) == (99_999_999_999, 0)
 
 
 def test_the_level_of_tls_is_taken_from_the_fields_of_the_log() -> None:

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from datetime import tzinfo
 
 from mailismus.admin.model.noted import NotedEntry
-from mailismus.admin.render.attempts import attempt_text
+from mailismus.admin.render.attempts import attempt_lines
 from mailismus.admin.render.listing import moment
-from mailismus.mail.attempts import attempts_of, left_out
 from mailismus.mail.ids import format_spool_id
 from mailismus.observe.text import shown
 from mailismus.queue.acts.act import name_of
@@ -56,11 +55,8 @@ def entry_lines(message: Message, entry: Entry, zone: tzinfo | None = None) -> I
         note = entry.note
     if note is not None:
         yield _line("now", shown(note))
-    attempts = attempts_of(entry.words)
-    for position, attempt in enumerate(attempts):
-        if position == 1 and (missing := left_out(attempts)):
-            yield _line("", f"({missing} more between, not kept)")
-        yield _line(f"attempt {attempt.number}", attempt_text(attempt, zone))
+    for label, text in attempt_lines(entry, zone):
+        yield _line(label, text)
 
 
 _DUE = {Area.BOUNCES: "report due", Area.HELD: "held until", Area.DELETED: "kept until"}

@@ -12,13 +12,15 @@ from mailismus.queue.outcome.disposition import Disposition
 
 _DECIDED = {Disposition.DEFERRED: DEFERRED, Disposition.BOUNCED: BOUNCED, Disposition.EXPIRED: EXPIRED}
 _LONGEST_WAIT_S = 999_999_999
+_LATEST = 99_999_999_999
+"""What the word holds, and any calendar too."""
 
 
 def with_outcome(entry: Entry, outcome: Outcome, disposition: Disposition, now: float, wait_s: float = 0.0) -> bytes:
     """Return the entry's words with this failed attempt. `now`: UTC seconds. `wait_s`: until the next attempt."""
     attempt = PastAttempt(
         number=entry.attempts + 1,
-        at=max(0, int(now)),
+        at=min(max(0, int(now)), _LATEST),
         decided=_DECIDED[disposition],
         wait_s=min(max(0, round(wait_s)), _LONGEST_WAIT_S),
         tls=outcome.tls,
