@@ -169,7 +169,8 @@ class SimulatedQueue:
         if due_at is None:
             return False
         self.deferred += 1
-        after = Entry(entry.number, entry.recipient, Area.DEFERRED, due_at, attempts, outcome.reply, outcome.host)
+        said = outcome.reply, outcome.host
+        after = Entry(entry.number, entry.recipient, Area.DEFERRED, due_at, attempts, *said, entry.words)
         assert known.entries[entry.number] is entry, "an entry was settled twice"
         self._index.replace(known, after, now)
         self._wake_by(Area.DEFERRED, due_at)
