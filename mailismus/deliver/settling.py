@@ -16,7 +16,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.job import Job
-from mailismus.deliver.log_line import format_delays, format_lines
+from mailismus.deliver.log_line import format_delays, format_lines, tls_of
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.recent import FailureNote, RecentOutcomes
 from mailismus.mail.outcome import Outcome, OutcomeKind, RetryClass
@@ -90,7 +90,8 @@ class Settling:
             return
         code = reply.code
         kind = _DELIVERED if code < 300 else _DEFERRED if code < 500 else _FAILED
-        self._noted.append((job, entries, Outcome(kind, reply, host, known_for_s, retry)))
+        tls = b"" if kind is _DELIVERED or not job.fields else tls_of(job.fields)
+        self._noted.append((job, entries, Outcome(kind, reply, host, known_for_s, retry, tls)))
         self._count += len(entries)
         if self._count >= MAX_NOTED:
             self.flush()

@@ -81,13 +81,14 @@ class PieceRest:
 
 
 class Piece:
-    """A piece of one segment, from the offset `begin` of a batch to where the next piece begins."""
+    """A piece of one segment, from the offset `begin` of a batch to where the next piece begins, or before."""
 
     __slots__ = (
         "again_s",
         "amounts",
         "begin",
         "dues",
+        "end",
         "flushes",
         "is_known",
         "late",
@@ -104,6 +105,8 @@ class Piece:
         self.sequence = sequence
         """Of its first batch, or lower."""
         self.is_known = is_known
+        self.end: int | None = None
+        """Nothing of it rests in batches from this offset on; None: the next piece, or the segment's end, says so."""
         self.dues: dict[int, float] = {}
         """Earliest due time of each runner that has resting envelopes here."""
         self.amounts = dict.fromkeys(Area, NOTHING)
