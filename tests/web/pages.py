@@ -72,6 +72,10 @@ class Pieces:
     def stored_bytes(self) -> int:
         return sum(map(len, self.pieces))
 
+    @property
+    def at_hand(self) -> bytes | None:
+        return None
+
     def next(self) -> Deferred[bytes]:
         return succeed(self.pieces.pop(0) if self.pieces else b"")
 
