@@ -59,6 +59,7 @@ from twisted.scripts.twistd import run
 run()
 """
 _READY = re.compile(r" ready: .*:([0-9]+)\n").search
+_PAGE = re.compile(r" The web page is at (http://\S+)\n").search
 
 
 class KeeperReactor(IReactorCore, IReactorFDSet, IReactorTCP, IReactorTime, IReactorUDP):
@@ -202,21 +203,24 @@ class Keeper:
         if self._server.poll() is not None:
             self._fail(f"the server has ended: {self._last_line()}")
         elif self._sender is None:
-            port = self._ready_port()
+            port, page = self._find_ready()
             if port:
                 self._sender = LetterSender(port, self._rate)
                 self._sender.start()
-                self._say({"directory": self._directory, "port": port})
+                self._say({"directory": self._directory, "port": port, "page": page})
             elif time.monotonic() > self._deadline:
                 self._fail(f"the server has not started within {START_S:g} s: {self._last_line()}")
 
-    def _ready_port(self) -> int:
-        """The port of the server, 0 until it is ready."""
+    def _find_ready(self) -> tuple[int, str]:
+        """The port of the server, 0 until it is ready, and the address of its web page."""
+        page = ""
         with open(self._log, encoding="utf-8", errors="replace") as log:
             for line in log:
+                if found := _PAGE(line):
+                    page = found[1]
                 if found := _READY(line):
-                    return int(found[1])
-        return 0
+                    return int(found[1]), page
+        return 0, ""
 
     def _last_line(self) -> str:
         with open(self._log, encoding="utf-8", errors="replace") as log:

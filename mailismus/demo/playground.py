@@ -50,7 +50,7 @@ _CONFIG = """\
       <dns servers="{loopback}:{name_port}" timeout="2s"/>
     </deliver>
   </mta>
-  <admin><socket>{root}/{socket}</socket></admin>
+  <admin><socket>{root}/{socket}</socket><web interface="{loopback}" port="0"/></admin>
 </mailserver>
 """
 
