@@ -1,4 +1,4 @@
-"""Cassandra's jars: fetched by Maven, pinned by `pom.xml`, compared with `cassandra.sha256`.
+"""Cassandra's jars: fetched by Maven, pinned by `pom.xml`, compared with the checksums beside it.
 
 They are kept between runs, in `MAILISMUS_CASSANDRA`, or else in the user's cache.
 """

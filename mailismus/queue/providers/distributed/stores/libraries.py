@@ -27,7 +27,11 @@ def require_packages() -> None:
         raise StartError(os.EX_CONFIG, text, "mta/queue/@provider")
 
 
-def load(module: str) -> Any:
-    """The module of a package. Raises `StartError` as `require_packages`. Any: these packages are not typed."""
-    require_packages()
-    return importlib.import_module(module)
+def load(*names: str) -> Any:
+    """A module of a package, by the names that lead to it. Raises `StartError` as `require_packages`. Any: they are
+    not typed."""
+    try:
+        return importlib.import_module(".".join(names))
+    except ModuleNotFoundError:
+        require_packages()
+        raise

@@ -71,7 +71,7 @@ class CassandraSession:
     async def write(self, writes: Sequence[tuple[str, Sequence[object]]], *, is_one: bool) -> None:
         """Carry out statements as a batch. `is_one`: they are all of one partition. Raises `NotDone` or `Unanswered`."""
         bound = [(await self._prepare(statement)).bind(values) for statement, values in writes]
-        query = load("cassandra.query")
+        query = load("cassandra", "query")
         if len(bound) > 1:
             kind = query.BatchType.UNLOGGED if is_one else query.BatchType.LOGGED
             batch = query.BatchStatement(kind)
@@ -86,7 +86,7 @@ class CassandraSession:
     async def run(self, statement: str) -> list[dict[str, object]]:
         """Carry out a statement that changes the schema or asks the server itself. Raises `NotDone`."""
         await self.connect()
-        simple = load("cassandra.query").SimpleStatement(statement)
+        simple = load("cassandra", "query").SimpleStatement(statement)
         try:
             return await self._execute(simple, 30.0)
         except Exception as error:
@@ -124,7 +124,7 @@ class CassandraSession:
         self._cluster, self._session = cluster, session
 
     def _make_cluster(self) -> Any:
-        cluster, policies = load("cassandra.cluster"), load("cassandra.policies")
+        cluster, policies = load("cassandra", "cluster"), load("cassandra", "policies")
         consistency, access = load("cassandra").ConsistencyLevel, self._access
         profile = cluster.ExecutionProfile(
             load_balancing_policy=policies.TokenAwarePolicy(policies.DCAwareRoundRobinPolicy(access.datacenter)),
@@ -132,11 +132,11 @@ class CassandraSession:
             consistency_level=consistency.LOCAL_QUORUM,
             serial_consistency_level=consistency.LOCAL_SERIAL,
             request_timeout=ANSWER_S,
-            row_factory=load("cassandra.query").dict_factory,
+            row_factory=load("cassandra", "query").dict_factory,
         )
         options: dict[str, Any] = {}
         if access.username:
-            provider = load("cassandra.auth").PlainTextAuthProvider
+            provider = load("cassandra", "auth").PlainTextAuthProvider
             options["auth_provider"] = provider(access.username, access.password)
         if access.ca:
             import ssl
@@ -186,7 +186,7 @@ class CassandraSession:
 def _failure_of(error: BaseException, *, may_be_done: bool) -> NotDone | Unanswered:
     """How a write failed. The coordinator refuses before it does anything where replicas are known to be down, where it is
     overloaded, and what it does not understand; of a compare and set only the last is sure."""
-    cassandra, protocol = load("cassandra"), load("cassandra.protocol")
+    cassandra, protocol = load("cassandra"), load("cassandra", "protocol")
     refusals: tuple[type[BaseException], ...] = (cassandra.InvalidRequest, protocol.SyntaxException)
     if not may_be_done:
         refusals += (cassandra.Unavailable, protocol.OverloadedErrorMessage)

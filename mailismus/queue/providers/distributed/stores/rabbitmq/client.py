@@ -145,7 +145,7 @@ class RabbitBroker:
         try:
             found = await within(self._reactor, channel.queue_declare(queue, passive=True), ANSWER_S)
         except Exception as error:
-            if isinstance(error, load("pika.exceptions").ChannelClosedByBroker) and error.args[0] == NOT_FOUND:
+            if isinstance(error, load("pika", "exceptions").ChannelClosedByBroker) and error.args[0] == NOT_FOUND:
                 return None
             raise NotDone(STORE, reason_of(error)) from error
         finally:

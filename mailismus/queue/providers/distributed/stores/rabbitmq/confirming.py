@@ -50,7 +50,7 @@ class Confirming:
         await self._confirm(sent, number, queue)
 
     async def _confirm(self, sent: Deferred[Any], number: str, queue: str) -> None:
-        exceptions = load("pika.exceptions")
+        exceptions = load("pika", "exceptions")
         try:
             await within(self._reactor, sent, CONFIRM_S)
         except exceptions.UnroutableError:

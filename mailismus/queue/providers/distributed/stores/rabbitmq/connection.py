@@ -118,7 +118,7 @@ class RabbitConnection:
             credentials=pika.PlainCredentials(access.username, access.password),
             heartbeat=HEARTBEAT_S,
         )
-        adapter = load("pika.adapters.twisted_connection")
+        adapter = load("pika", "adapters", "twisted_connection")
         protocol = adapter.TwistedProtocolConnection(parameters, custom_reactor=self._reactor)
         ready = protocol.ready
         endpoint: IStreamClientEndpoint = HostnameEndpoint(self._reactor, host, port, timeout=CONNECT_S)
