@@ -7,9 +7,11 @@ decide. What waits for a confirm when the channel ends, or for longer than `CONF
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
-from twisted.internet.defer import Deferred, DeferredLock
+import attrs
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered
@@ -19,12 +21,21 @@ from mailismus.queue.providers.distributed.stores.rabbitmq.connection import STO
 CONFIRM_S = 10.0
 
 
+@attrs.frozen
+class _Message:
+    exchange: str
+    queue: str
+    body: bytes
+    is_durable: bool
+
+
 class Confirming:
     """Publishes of one client."""
 
     def __init__(self, reactor: IReactorTime, connection: RabbitConnection) -> None:
         self._reactor, self._connection = reactor, connection
-        self._lock = DeferredLock()
+        self._line: deque[tuple[_Message, Deferred[tuple[Deferred[Any], str]]]] = deque()
+        self._is_sending = False
         self._channel: Any = None
         self._exchanges: set[str] = set()
         self._returned: set[str] = set()
@@ -32,22 +43,40 @@ class Confirming:
 
     async def publish(self, exchange: str, queue: str, body: bytes, *, is_durable: bool) -> None:
         """Publish, and wait for the confirm. `exchange` empty: to a queue by its name. Raises `NotDone` or `Unanswered`."""
-        # In the order in which they were asked for: whoever opens the channel is the first to send on it.
-        await self._lock.acquire()
-        try:
-            channel = await self._open_channel(exchange)
-            if self._connection.is_blocked:
-                raise NotDone(STORE, "it has no memory or no disk left", is_full=True)
-            self._last += 1
-            number = str(self._last)
-            properties = load("pika").BasicProperties(delivery_mode=2 if is_durable else 1, message_id=number)
-            try:
-                sent: Deferred[Any] = channel.basic_publish(exchange, queue, body, properties, mandatory=is_durable)
-            except Exception as error:
-                raise NotDone(STORE, reason_of(error)) from error
-        finally:
-            self._lock.release()
+        waiting: Deferred[tuple[Deferred[Any], str]] = Deferred()
+        self._line.append((_Message(exchange, queue, body, is_durable), waiting))
+        if not self._is_sending:
+            self._is_sending = True
+            Deferred.fromCoroutine(self._send_all())
+        sent, number = await waiting
         await self._confirm(sent, number, queue)
+
+    async def _send_all(self) -> None:
+        """Send what is in line, in its order: also what came while the channel was being opened. Never fails."""
+        while self._line:
+            message, waiting = self._line.popleft()
+            try:
+                result = await self._send(message)
+            except Exception as error:
+                waiting.errback(error)
+            else:
+                waiting.callback(result)
+        self._is_sending = False
+
+    async def _send(self, message: _Message) -> tuple[Deferred[Any], str]:
+        channel = await self._open_channel(message.exchange)
+        if self._connection.is_blocked:
+            raise NotDone(STORE, "it has no memory or no disk left", is_full=True)
+        self._last += 1
+        number = str(self._last)
+        properties = load("pika").BasicProperties(delivery_mode=2 if message.is_durable else 1, message_id=number)
+        try:
+            sent: Deferred[Any] = channel.basic_publish(
+                message.exchange, message.queue, message.body, properties, mandatory=message.is_durable
+            )
+        except Exception as error:
+            raise NotDone(STORE, reason_of(error)) from error
+        return sent, number
 
     async def _confirm(self, sent: Deferred[Any], number: str, queue: str) -> None:
         exceptions = load("pika", "exceptions")
