@@ -330,6 +330,7 @@ def _build(
     observation.watch(opened, manager, submit, deliver, names, report)
     told = host.decode("ascii", "replace"), program_version()
     admin.show_overviews(OverviewMaker(observation.readers, deliver, *told, clock.seconds, time.monotonic))
+    admin.show_habits(deliver.habits)
     state = ThreadPool(reactor, "state")
     snapshot = HostSnapshot(deliver.hosts, opened.state_path, PosixDisk(), state, clock, time.monotonic)
     snapshot.load()

@@ -37,6 +37,12 @@ def format_delays(before_s: float, waiting_s: float, setup_s: float, sending_s: 
     return b"%b/%b/%b/%b" % (compact(before_s), compact(waiting_s), compact(setup_s), compact(sending_s))
 
 
+def tls_of(fields: bytes) -> bytes:
+    """The level of TLS in `deliver.job.Job.fields`; empty: none is named."""
+    _, named, rest = fields.partition(b", tls=")
+    return rest.partition(b",")[0] if named else b""
+
+
 def format_lines(
     spool_id: SpoolId,
     recipients: Sequence[bytes],

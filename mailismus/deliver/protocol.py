@@ -229,11 +229,18 @@ class ClientSession(HostSession):
             self._pieces.fetch()
 
     def _on_content(self, content: IContent) -> None:
-        if self.state is _BUSY:
+        if self.state is not _BUSY:
+            content.close()
+            return
+        whole = content.at_hand
+        if whole is None:
             self._pieces = PieceReader(self, content)
             self._pieces.fetch()
-        else:
-            content.close()
+            return
+        content.close()
+        self.now = self._monotonic()
+        self.client.send_content(whole)
+        self._extend()
 
     def _on_not_opened(self, failure: Failure) -> None:
         failure.trap(StorageError)  # type: ignore[no-untyped-call]  # Twisted has no annotation here

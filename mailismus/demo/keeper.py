@@ -38,6 +38,7 @@ from mailismus.demo.playground import (
     CONFIG_FILE,
     LOG_FILE,
     LOOPBACK,
+    MAXTIME,
     configuration,
     mail_hosts,
 )
@@ -134,8 +135,9 @@ class _Input(FileDescriptor):
 class Keeper:
     """One playground in this directory. `rate`: letters a second."""
 
-    def __init__(self, reactor: KeeperReactor, directory: str, rate: float, out: TextIO) -> None:
+    def __init__(self, reactor: KeeperReactor, directory: str, rate: float, out: TextIO, maxtime: str = MAXTIME) -> None:
         self._reactor, self._directory, self._rate, self._out = reactor, directory, rate, out
+        self._maxtime = maxtime
         self._hosts = MailHosts(reactor)
         self._server: subprocess.Popen[bytes] | None = None
         self._sender: LetterSender | None = None
@@ -184,7 +186,8 @@ class Keeper:
     def _start_server(self) -> None:
         config = os.path.join(self._directory, CONFIG_FILE)
         with open(config, "w", encoding="utf-8") as file:
-            file.write(configuration(self._directory, 0, self._hosts.mail_port, self._hosts.name_port))
+            ports = 0, self._hosts.mail_port, self._hosts.name_port
+            file.write(configuration(self._directory, *ports, self._maxtime))
         command = [sys.executable, "-c", _RUN_SERVER, "-n", "--pidfile=", "mailismus", "--config", config]
         with open(self._log, "wb") as log:
             self._server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True)
@@ -245,7 +248,8 @@ def main() -> int:
     """Have a playground. Return the exit code."""
     parser = argparse.ArgumentParser(prog="mailismus.demo.keeper")
     parser.add_argument("--rate", type=float, required=True)
-    rate = parser.parse_args().rate
+    parser.add_argument("--maxtime", default=MAXTIME, help="the server's <retry_maxtime>")
+    arguments = parser.parse_args()
     from twisted.internet import reactor as installed
 
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
@@ -254,7 +258,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(os.EX_UNAVAILABLE))  # until the reactor takes it
     directory = tempfile.mkdtemp(prefix=PREFIX)
     try:
-        return Keeper(reactor, directory, rate, sys.stdout).run()
+        return Keeper(reactor, directory, arguments.rate, sys.stdout, arguments.maxtime).run()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 

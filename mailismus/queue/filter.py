@@ -67,10 +67,11 @@ def parse_filter(words: Sequence[str], now: float) -> Filter:
 @attrs.frozen
 class Subject:
     """What a person asks about in one word. `domain`: that of a recipient's address, or the one asked for; empty: the word
-    is an ID."""
+    is an ID. `is_domain`: the word is a domain."""
 
     wanted: Filter
     domain: bytes = b""
+    is_domain: bool = False
 
 
 def parse_subject(word: str) -> Subject:
@@ -88,7 +89,7 @@ def parse_subject(word: str) -> Subject:
     domain = domain_of(b"@" + name.removeprefix(b"@"))
     if not domain:
         raise FilterError(f"{_quoted(word)}: write {SUBJECTS}")
-    return Subject(Filter(None, None, lambda message, entry: domain_of(entry.recipient) == domain), domain)
+    return Subject(Filter(None, None, lambda message, entry: domain_of(entry.recipient) == domain), domain, True)
 
 
 def _all_of(tests: Sequence[Predicate]) -> Predicate:

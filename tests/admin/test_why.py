@@ -84,6 +84,7 @@ def test_json_has_the_names_of_a_listing(world: World, told: Told, capsys: pytes
         "attempts": 0,
         "hold": "window",
         "reason": BUSY.sentence.decode(),
+        "tried": [],
     }
 
 

@@ -225,19 +225,20 @@ def _no_such(text: str, source: QueueSource) -> StartError:
 def _why(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
     known: Known | None = None
     count = 0
+    subject = parse_subject(arguments.what)
     with closing(source.explained(arguments.what, arguments.limit)) as explained:
         for found in explained:
             if isinstance(found, Known):
                 known = found
                 continue
             count += len(found.entries)
-            for line in why_json(found) if arguments.json else why_lines(found):
+            for line in why_json(found) if arguments.json else why_lines(found, with_attempts=not subject.is_domain):
                 out.write(line + "\n")
     if count >= arguments.limit and not arguments.json:
         out.write(f"(the limit of {arguments.limit} is reached: there may be more; --limit N)\n")
     if count:
         return
-    if not parse_subject(arguments.what).domain:
+    if not subject.domain:
         raise _no_such(arguments.what, source)
     for line in [known_json(arguments.what, known)] if arguments.json else known_lines(arguments.what, known):
         out.write(line + "\n")

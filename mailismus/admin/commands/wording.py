@@ -79,7 +79,8 @@ has just come; what grows at the right does not get away."""
 
 SHOW = """\
 Shows a message: its envelope, the recipients still to be served with their
-attempts, next attempt and last reply, and its header.
+attempts (the first one and the last five), next attempt and last reply, and
+its header.
 
 With --body it is the message alone, as a next hop gets it: byte for byte into
 a file or a pipe (line ends are CRLF), with control characters escaped on a
@@ -90,6 +91,9 @@ Says of each entry of a message, a recipient's address or a recipient's domain
 why it is still here: in delivery, behind other mail on a connection, held by
 a limit, a host, a name server or a disk, or due later, with the last reply.
 Times of day are local ones.
+
+Of an ID or an address it also shows the attempts, the first one and the last
+five of each entry: when, which host, the level of TLS, the reply, the decision.
 
 reasons, as the metrics and the log have them:
   connections window host rate     limits towards other servers
@@ -105,7 +109,7 @@ running server it reads the files, and knows which hosts were dead. An ID that
 is not in the queue ends it with 65.
 
 With --json each line is an object with the names of `queue list`; hold is the
-reason in a word, reason the sentence."""
+reason in a word, reason the sentence, tried the attempts."""
 
 FLUSH = """\
 Makes deferred entries due now, whatever their next attempt was, and says how

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import tzinfo
 
 from mailismus.admin.model.noted import NotedEntry
+from mailismus.admin.render.attempts import attempt_lines
 from mailismus.admin.render.listing import moment
 from mailismus.mail.ids import format_spool_id
 from mailismus.observe.text import shown
@@ -54,6 +55,8 @@ def entry_lines(message: Message, entry: Entry, zone: tzinfo | None = None) -> I
         note = entry.note
     if note is not None:
         yield _line("now", shown(note))
+    for label, text in attempt_lines(entry, zone):
+        yield _line(label, text)
 
 
 _DUE = {Area.BOUNCES: "report due", Area.HELD: "held until", Area.DELETED: "kept until"}

@@ -33,7 +33,7 @@ class DueIndex(DueEntries[M]):
             if known is None:
                 continue
             if number in known.out:
-                known.out.discard(number)
+                known.come_back((number,))
                 entry = known.entries[number]
                 self._areas[entry.area].wait(spool_id, number, not_before)
                 self.given_back[QueueId(spool_id, number)] = not_before
@@ -43,7 +43,7 @@ class DueIndex(DueEntries[M]):
     def replace(self, known: M, successor: Entry, now: float) -> None:
         """Replace the entry of the same number, if there is one."""
         number = successor.number
-        known.out.discard(number)
+        known.come_back((number,))
         self.given_back.pop(QueueId(known.message.spool_id, number), None)
         if number in known.entries:
             self.put(known, successor, now)
@@ -54,7 +54,7 @@ class DueIndex(DueEntries[M]):
         if moved is not None:
             self.entry_count -= 1
             self._areas[moved.area].entry_count -= 1
-        known.out.discard(number)
+        known.come_back((number,))
         self.given_back.pop(QueueId(known.message.spool_id, number), None)
         if not known.entries:
             self._forget(known)

@@ -81,6 +81,13 @@ MUTANTS = (
     ),
     Mutant(choice, "_LIMIT if pool.has_worker and pool.allows_job(job) else", "_LIMIT if pool.allows_job(job) else"),
     Mutant(choice, "_LIMIT if pool.has_worker and pool.allows_job(job) else", "_LIMIT if pool.has_worker else"),
+    Mutant(choice, "if sole.is_dead(now) or sole.trial is not None:", "if sole.trial is not None:"),
+    Mutant(choice, "if sole.is_dead(now) or sole.trial is not None:", "if sole.is_dead(now):"),
+    Mutant(choice, "newest is None or sole.idle or _with_place", "newest is None or _with_place"),
+    Mutant(choice, "or sole.idle or _with_place((sole,), limits, now):", "or sole.idle:"),
+    Mutant(choice, "return sole.newest_below(newest.jobs) or newest", "return newest"),
+    Mutant(choice, "return sole.newest_below(newest.jobs) or newest", "return sole.newest_below(newest.jobs + 1) or newest"),
+    Mutant(choice, "is not None and job.put_backs < FRESH_AFTER and (known", "is not None and (known"),
     # hosts
     Mutant(host, "return now < self.endpoint.dead_until or", "return now <= self.endpoint.dead_until or"),
     Mutant(

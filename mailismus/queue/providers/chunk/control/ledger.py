@@ -152,7 +152,7 @@ class ChunkLedger:
         """Settlements of these entries begin: until they end the entries are out."""
         for number in numbers:
             known.settling[number] += 1
-            known.out.add(number)
+            known.go_out((number,))
 
     def plan(self, known: KnownChunk, parts: Sequence[Part]) -> PlannedChange | None:
         """The change that these settlements make of a message; None: none, all of them are of what is gone."""
@@ -187,7 +187,7 @@ class ChunkLedger:
         changed: set[Area] = set()
         settled = [one.queue_id.number for part in planned.parts for one in part.settlements]
         known.settling.subtract(settled)
-        known.out.difference_update(number for number in settled if not known.settling[number])
+        known.come_back(number for number in settled if not known.settling[number])
         after = {number: entry for number, entry in known.entries.items() if number not in planned.over}
         after.update((entry.number, entry) for entry in planned.successors)
         if after and self._rests(known, after.values()):
@@ -199,7 +199,7 @@ class ChunkLedger:
             changed.add(entry.area)
             self.index.replace(known, entry, now)
             if known.settling[entry.number]:
-                known.out.add(entry.number)
+                known.go_out((entry.number,))
         is_gone = bool(planned.over) and self.index.end(known, planned.over)
         if is_gone:
             self.new_numbers.discard(known.number)

@@ -36,7 +36,7 @@ MOST_NEAR = MOST_LOADED // 2
 """Entries in memory that are not out, beyond which only those are loaded that are due, and of senders that are not passed
 over."""
 
-COUNTED_S = 0.05
+COUNTED_S = 0.2
 """Seconds for which the number of entries that are out is good enough."""
 
 PIECES_A_TAKE = 8

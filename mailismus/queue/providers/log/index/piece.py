@@ -81,13 +81,14 @@ class PieceRest:
 
 
 class Piece:
-    """A piece of one segment, from the offset `begin` of a batch to where the next piece begins."""
+    """A piece of one segment, from the offset `begin` of a batch to where the next piece begins, or before."""
 
     __slots__ = (
         "again_s",
         "amounts",
         "begin",
         "dues",
+        "end",
         "flushes",
         "is_known",
         "late",
@@ -104,6 +105,8 @@ class Piece:
         self.sequence = sequence
         """Of its first batch, or lower."""
         self.is_known = is_known
+        self.end: int | None = None
+        """Nothing of it rests in batches from this offset on; None: the next piece, or the segment's end, says so."""
         self.dues: dict[int, float] = {}
         """Earliest due time of each runner that has resting envelopes here."""
         self.amounts = dict.fromkeys(Area, NOTHING)
@@ -133,6 +136,15 @@ class Piece:
         if not self.is_known:
             return 0.0
         return min((due_at for runner, due_at in self.dues.items() if area_of(runner) is area), default=None)
+
+    def reach(self, begin: int) -> None:
+        """Something of it rests in the batch at this offset."""
+        self.end = max(self.end or 0, begin + 1)
+
+    def end_at(self, offset: int | None) -> int | None:
+        """Nothing of it rests in batches from this offset on. Return what was known of that before."""
+        before, self.end = self.end, offset
+        return before
 
     def hold_back(self, *, is_again: bool) -> None:
         """Note that it was read. `is_again`: senders were passed over, so it is read again, later each time."""
