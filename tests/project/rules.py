@@ -29,6 +29,7 @@ LEVELS = {
     "queue.providers.clustered": 4,
     "queue.providers.log": 4,
     "queue.providers.chunk": 4,
+    "queue.providers.distributed": 4,
     "queue.providers.memory": 4,
     "submit": 5,
     "deliver": 5,
@@ -70,6 +71,11 @@ ROOMS = {
     "queue.fsck": (OWN, "local"),
     "queue.providers.clustered.fsck": ("evidence", "repairs", "findings", OWN),
     "queue.providers.log": ("format", "index", "commit", "read", "recovery", "control", "conversion", OWN, "fsck", "entry"),
+    "queue.providers.distributed": ("stores", OWN),
+    "queue.providers.distributed.stores": (
+        *("failure", "broker", "rows", "objects", "libraries", "rabbitmq", "cassandra", "http"),
+        OWN,
+    ),
     "queue.providers.chunk": ("format", "index", "write", "recovery", "read", "control", "conversion", OWN, "fsck", "entry"),
 }
 """The rooms of a package, bottom first: each is imported by itself and by those behind it. A room is a sub-package, or one
@@ -98,6 +104,8 @@ PURE = (
     *("queue.providers.clustered.format", "queue.providers.clustered.index"),
     *("queue.providers.log.format", "queue.providers.log.index"),
     *("queue.providers.chunk.format", "queue.providers.chunk.index", "queue.providers.chunk.write.ways"),
+    *("queue.providers.distributed.stores.failure", "queue.providers.distributed.stores.cassandra.statements"),
+    *("queue.providers.distributed.stores.http.sigv4", "queue.providers.distributed.stores.http.listing"),
     "queue.providers.clustered.checkpoint.policy",
     *("queue.providers.clustered.read.counting", "queue.providers.clustered.read.count_plan"),
     *("queue.providers.clustered.fsck.evidence.bad_lines", "queue.fsck.local.one_byte"),
