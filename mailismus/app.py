@@ -48,6 +48,7 @@ from mailismus.net.dispatch import shorten_dispatch
 from mailismus.observe.maillog import MailLog, MemoryMailLog
 from mailismus.providers import PROVIDERS
 from mailismus.queue.acts.acts import Acts
+from mailismus.queue.arriving import envelope_room
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.provider import IOpenedQueue, IProviders, IsLocal
 from mailismus.report.task import ReportTask
@@ -294,7 +295,7 @@ def _build(
         host,
         settings.listeners,
         settings.directory,
-        opened.queue.max_envelope_bytes,
+        envelope_room(opened.queue.max_envelope_bytes),
         manager,
         maillog,
         clock,

@@ -132,7 +132,7 @@ PURE = (
     ),
     *("deliver.why.hold", "deliver.why.sentences", "deliver.why.limits", "deliver.why.survey", "deliver.why.holds"),
     *("queue.waiting", "queue.pages", "queue.flushes", "queue.coming_back"),
-    *("queue.acts.act", "queue.acts.marking", "queue.acts.decide", "queue.acts.record"),
+    *("queue.acts.act", "queue.acts.marking", "queue.acts.decide", "queue.acts.lines", "queue.acts.record"),
     *(
         "admin.model",
         "admin.protocol.wire",

@@ -28,6 +28,7 @@ from mailismus.errors import StartError
 from mailismus.observe.text import shown
 from mailismus.queue.acts.act import ActKind, ActState, number_of
 from mailismus.queue.acts.redirect import parse_relay
+from mailismus.queue.filter import ARRIVAL_FORMS, FilterError, parse_arrival_filter
 
 ASK_FROM = 100
 """Entries beyond which a command asks at a terminal."""
@@ -40,6 +41,7 @@ _DONE = {
     ActKind.DELETE: "deleted",
     ActKind.BOUNCE: "bounced",
     ActKind.REDIRECT: "redirected",
+    ActKind.HOLD_INCOMING: "held",
 }
 _FORM = "%Y-%m-%d %H:%M:%S"
 
@@ -53,6 +55,7 @@ def _fill_act(kind: ActKind, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help=f"do not ask where more than {ASK_FROM} entries match")
     if kind is ActKind.HOLD:
         parser.add_argument("--for", dest="for_s", type=_seconds, metavar="TIME", help="release by itself behind this time")
+        parser.add_argument("--incoming", action="store_true", help=f"a rule for mail to come; FILTERs: {ARRIVAL_FORMS}")
     if kind is ActKind.REDIRECT:
         parser.add_argument(
             "--to", required=True, type=argument_type(parse_relay), metavar="RELAY", help="where to: HOST or HOST:PORT"
@@ -93,6 +96,9 @@ def _act(kind: ActKind, source: QueueSource, arguments: argparse.Namespace, out:
         raise StartError(os.EX_USAGE, f"queue {kind.value}: write a FILTER, or --all for everything")
     if arguments.filter and arguments.all:
         raise StartError(os.EX_USAGE, f"queue {kind.value}: --all is for everything: write no FILTER with it")
+    if getattr(arguments, "incoming", False):
+        _hold_incoming(source, arguments, out)
+        return
     found = preview(source, kind, arguments.filter)
     for line in _preview_lines(found):
         out.write(line + "\n")
@@ -105,6 +111,17 @@ def _act(kind: ActKind, source: QueueSource, arguments: argparse.Namespace, out:
         return
     for_s, relay = getattr(arguments, "for_s", None), getattr(arguments, "to", "")
     _watch(act(source, kind, arguments.filter, arguments.reason, arguments.limit, for_s, relay), concerned, out)
+
+
+def _hold_incoming(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
+    if arguments.dry_run or arguments.limit is not None:
+        raise StartError(os.EX_USAGE, "queue hold --incoming: --dry-run and --limit are for mail that is here")
+    try:
+        parse_arrival_filter(arguments.filter)
+    except FilterError as error:
+        raise StartError(os.EX_USAGE, f"queue hold --incoming: {error}") from None
+    kind = ActKind.HOLD_INCOMING
+    _watch(act(source, kind, arguments.filter, arguments.reason, None, arguments.for_s), 0, out)
 
 
 def _preview_lines(found: Preview) -> Iterator[str]:
@@ -157,8 +174,12 @@ def _result_lines(found: ShownAct) -> Iterator[str]:
     one = found.act
     if one.state in (ActState.UNDOING, ActState.UNDONE):
         left = one.entries - one.restored
-        gone = f"; {left} are not in its hands any more" if left else ""
+        gone = f"; {left} are not in its hands any more" if left > 0 else ""
         yield f"{one.name} {one.state.value}: {_count(one.restored, 'entry', 'entries')} restored{gone}"
+        return
+    if one.is_in_force:
+        until = "" if one.until is None else f", until {moment(one.until, None, _FORM)}"
+        yield f"{one.name}: mail to come that matches is held from now on{until}; to end it: mailismus queue undo {one.name}"
         return
     kept = f", {one.removed} of them for good" if one.removed else ""
     yield f"{one.name}: {_count(one.entries, 'entry', 'entries')} {_DONE[one.order.kind]}{kept}"

@@ -18,6 +18,7 @@ A FILTER chooses entries; of several all must match:
   sender=GLOB        the envelope's sender; 'sender=<>' is that of reports
   recipient=GLOB     a recipient's address
   domain=GLOB        the domain of a recipient
+  client=GLOB        the IP address that the message came from
   area=AREA          incoming (not tried yet), deferred (tried, waits),
                      bounces (failed for good, awaits its report),
                      hold (by `queue hold`), deleted (kept for `queue undo`;
@@ -136,7 +137,14 @@ HOLD = (
 Holds entries back: they are not tried, not flushed and do not expire, until
 `queue release` or `queue undo`, or with --for until that time is over. The
 age of their message goes on: one that is older than retry_maxtime when it is
-released has one more attempt."""
+released has one more attempt.
+
+With --incoming it is a rule for mail to come: each new entry that matches is
+held from the moment on in which its message is accepted; mail that is here is
+left alone. FILTERs are sender=, recipient=, domain=, client= and larger=, or
+--all. `queue acts` lists the rule; it ends by `queue undo`, or with --for by
+itself, and either releases what it has held. Of several rules the oldest that
+matches has an entry; 20 may be in force."""
     + _ACT
 )
 
@@ -184,7 +192,8 @@ The file state/acts below the queue is the record of all."""
 UNDO = """\
 Undoes an act: entries that it held or deleted, or made bounces of whose
 report is not written yet, go back to where they stood; what it redirected has
-its usual route again. What was delivered, reported or removed since stays so;
+its usual route again. A rule for mail to come (`queue hold --incoming`) ends,
+and what it holds is released. What was delivered, reported or removed since stays so;
 the counts say how much came back."""
 
 SHELL = """\
@@ -269,6 +278,7 @@ EXAMPLES: dict[str, Sequence[Example]] = {
     "hold": (
         ("hold domain=example.org --reason 'sick host'", "one domain"),
         ("hold larger=10M --for 2h --reason night", "for two hours"),
+        ("hold --incoming client=192.0.2.7 --reason spam", "to come"),
         ("hold --all --dry-run --reason none", "how many"),
     ),
     "release": (

@@ -27,7 +27,7 @@ from mailismus.queue.providers.clustered.read.count_plan import CountingPlan
 from mailismus.queue.providers.clustered.read.due_scan import is_wanted, read_file
 from mailismus.queue.providers.clustered.read.planned_count import count_cluster
 from mailismus.queue.sums import summary_of
-from mailismus.queue.throttle import WorkThrottle
+from mailismus.queue.throttle import ACT_SHARE, WorkThrottle
 
 PAGE_CLUSTERS = 10
 """Clusters that are read for one page at most: one in which little matches comes all the same, and a client that has left is
@@ -163,7 +163,7 @@ class QueueSearch:
                 gaps.add(lines.gaps)
                 continue
             self._claim_lines(cluster, lines, wanted, cursor, messages, out)
-            await self._throttle.rest(used_s)
+            await self._throttle.rest(used_s, ACT_SHARE)
             if count_entries(messages) >= limit:
                 return Page(tuple(messages), attrs.evolve(cursor, cluster=cluster.id), gaps.all(), tuple(out))
         return Page(tuple(messages), None, gaps.all(), tuple(out))
