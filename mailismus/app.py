@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 from twisted.internet.defer import Deferred, succeed
@@ -59,6 +59,10 @@ from mailismus.start.version import program_version
 from mailismus.submit.task import SubmitTask
 from mailismus.surgery.assembly import acts_of, keep_of
 from mailismus.surgery.stopped import StoppedActing
+from mailismus.web.assembly import web_port_of
+
+if TYPE_CHECKING:
+    from mailismus.web.task import WebTask
 
 SWITCH_INTERVAL_S = 0.0005
 """How long the interpreter lets one thread run while another waits. With its own 5 ms the journal's thread would wait for a
@@ -112,6 +116,8 @@ class Tasks:
     programs: ProgramMail | None
     acts: Acts | None
     """None: the queue keeps no files of its own for them."""
+    web: WebTask | None = None
+    """None: `<web>` is not written."""
 
 
 class MailServer:
@@ -134,7 +140,7 @@ class MailServer:
         self._manager = manager
         self._submit, self._deliver, self._report = tasks.submit, tasks.deliver, tasks.report
         self._admin, self._snapshot = tasks.admin, tasks.snapshot
-        self._programs, self._acts = tasks.programs, tasks.acts
+        self._programs, self._acts, self._web = tasks.programs, tasks.acts, tasks.web
         self._locator_of = locator_of
         self._observation = observation
         self._bound = bound
@@ -152,6 +158,8 @@ class MailServer:
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         self._admin.start()
+        if self._web is not None:
+            self._web.start()
         self._snapshot.start()
         if self._acts is not None:
             self._acts.start()
@@ -167,6 +175,8 @@ class MailServer:
         locator, deaths = self._locator_of(settings), deaths_of(settings.deliver.schedule)
         terms = self._submit.prepare(settings.listeners, settings.directory)
         adopt = self._programs.prepare(settings) if self._programs is not None else None
+        web = settings.admin.web
+        change_web = self._web.prepare(web) if self._web is not None and web is not None else None
 
         def take_over() -> None:
             self._submit.reload(terms)
@@ -178,6 +188,8 @@ class MailServer:
             self._admin.show_settings(settings.effective)
             if adopt is not None:
                 adopt()
+            if change_web is not None:
+                change_web()
             if self._acts is not None:
                 self._acts.reload(keep_of(settings))
             self._stop_timeout_s = settings.application.stop_timeout_s
@@ -196,7 +208,11 @@ class MailServer:
         if not self._is_started:
             self._observation.close()
             self._submit.close()
+            if self._web is not None:
+                self._web.close()
             return
+        if self._web is not None:
+            await self._web.stop()
         if self._programs is not None:
             await self._programs.stop()
         acted = self._acts.stop() if self._acts is not None else succeed(None)
@@ -295,11 +311,16 @@ def _build(
         admin.take_messages(lambda uid: partial(submit.new_injection, uid))
         admin.bind()
         programs = _build_programs(settings, submit, reactor, clock)
+        web_port = web_port_of(settings)
         try:
+            if web_port is not None:
+                web_port.bind()
             if programs is not None:
                 programs.bind()
         except BaseException:
             admin.stop()
+            if web_port is not None:
+                web_port.close()
             raise
     except BaseException:
         observation.close()
@@ -329,14 +350,20 @@ def _build(
     report = ReportTask(settings.report, host, manager, maillog, clock, time.monotonic, os.urandom, audits)
     observation.watch(opened, manager, submit, deliver, names, report)
     told = host.decode("ascii", "replace"), program_version()
-    admin.show_overviews(OverviewMaker(observation.readers, deliver, *told, clock.seconds, time.monotonic))
+    overviews = OverviewMaker(observation.readers, deliver, *told, clock.seconds, time.monotonic)
+    admin.show_overviews(overviews)
+    admin.show_habits(deliver.habits)
     state = ThreadPool(reactor, "state")
     snapshot = HostSnapshot(deliver.hosts, opened.state_path, PosixDisk(), state, clock, time.monotonic)
     snapshot.load()
     acts = acts_of(settings, opened, manager, reactor, reactor)
     if acts is not None:
         admin.take_acts(acts)
-    tasks = Tasks(submit, deliver, report, admin, snapshot, programs, acts)
+    web = None
+    if web_port is not None:
+        shown = manager, overviews, opened.state_path, PosixDisk()
+        web = web_port.make_task(*shown, ThreadPool(reactor, "web"), reactor, clock, time.monotonic)
+    tasks = Tasks(submit, deliver, report, admin, snapshot, programs, acts, web)
     stop_timeout_s = settings.application.stop_timeout_s
     return MailServer(opened, manager, tasks, locator_of, observation, bound, stop_timeout_s, directory)
 

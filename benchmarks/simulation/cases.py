@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from benchmarks.simulation.books import SMALL
-from benchmarks.simulation.receivers import Habits, Kind, Site
 from benchmarks.simulation.run import LOCAL_DOMAIN, Arrival, World
 from benchmarks.simulation.worlds import BIG, Addresses, domain
+from mailismus.plan.site import Site, SiteHabits, SiteKind
 
 HEALTHY = 100
 """Domains of the small mail, with a site each."""
@@ -42,13 +42,13 @@ def _small(seed: int, count: int, a_second: float, begins_s: float, domains: Seq
 
 
 def _healthy(addresses: Addresses, count: int = HEALTHY) -> dict[str, Site | None]:
-    return {f"healthy{number}.example": addresses.site(f"healthy{number}", 1, Habits()) for number in range(count)}
+    return {f"healthy{number}.example": addresses.site(f"healthy{number}", 1, SiteHabits()) for number in range(count)}
 
 
 def _envelopes(seed: int, has_load: bool) -> World:
     addresses = Addresses()
     healthy = _healthy(addresses)
-    slow = Habits(Kind.SLOW, reply_s=1.0, dot_s=1.0)
+    slow = SiteHabits(SiteKind.SLOW, reply_s=1.0, dot_s=1.0)
     sites: dict[str, Site | None] = {domain(number): addresses.site(f"slow{number}", 1, slow) for number in range(50)}
     load = [
         Arrival(BEGINS_S, BIG, b"list%d@big.example" % n, [b"r%d@%b" % (m, domain(m % 50).encode()) for m in range(400)])
@@ -60,7 +60,9 @@ def _envelopes(seed: int, has_load: bool) -> World:
 def _tarpit(seed: int, has_load: bool) -> World:
     addresses = Addresses()
     healthy = _healthy(addresses)
-    sites: dict[str, Site | None] = {domain(0): addresses.site("tarpit", 1, Habits(Kind.TARPIT, reply_s=30.0, dot_s=30.0))}
+    sites: dict[str, Site | None] = {
+        domain(0): addresses.site("tarpit", 1, SiteHabits(SiteKind.TARPIT, reply_s=30.0, dot_s=30.0))
+    }
     load = [Arrival(BEGINS_S, BIG, b"s@big.example", [b"r%d@%b" % (n, domain(0).encode())]) for n in range(3000)]
     return World(healthy | sites, load * has_load + _small(seed, 1000, 20.0, BEGINS_S, list(healthy)))
 
@@ -68,7 +70,7 @@ def _tarpit(seed: int, has_load: bool) -> World:
 def _singles(seed: int, has_load: bool) -> World:
     addresses = Addresses()
     healthy = _healthy(addresses)
-    slow = Habits(Kind.SLOW, reply_s=1.0, dot_s=1.0)
+    slow = SiteHabits(SiteKind.SLOW, reply_s=1.0, dot_s=1.0)
     sites: dict[str, Site | None] = {domain(number): addresses.site(f"slow{number}", 1, slow) for number in range(60)}
     load = [Arrival(BEGINS_S, BIG, b"s@big.example", [b"r%d@%b" % (n, domain(n % 60).encode())]) for n in range(600)]
     return World(healthy | sites, load * has_load + _small(seed, 300, 10.0, BEGINS_S + 15.0, list(healthy)))

@@ -41,6 +41,7 @@ Modules, each with what it is:
     watch       finds hanging local deliveries and logs them
     local       deliveries into maildirs
     counters    totals of delivery
+    habits      what receivers did lately. Pure
     recent      totals of each next hop, and the last failures. Pure
     settling    outcomes to the queue and the mail log
     log_line    the `status=` line. Pure

@@ -273,6 +273,10 @@ class Sessions(SessionVerdicts):
 
     def session_established(self, session: ClientSession) -> None:
         self.schedule.stand(session.connection, session.now)
+        host, setup_s = session.connection.host, session.now - session.opened_at
+        next_hops = {job.next_hop for job in session.connection.queue}
+        is_pipelining = session.client.opening.offers.pipelining
+        self._settling.habits.note_session(next_hops, session.label, (host.address, host.port), setup_s, is_pipelining)
 
     def next_job(self, session: ClientSession, now: float, *, is_ahead: bool = False) -> Job | None:
         connection = session.connection

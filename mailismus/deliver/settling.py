@@ -15,7 +15,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.deliver.counters import DeliveryCounters
-from mailismus.deliver.job import Job
+from mailismus.deliver.habits import HabitBook
+from mailismus.deliver.job import NOWHERE, Job
 from mailismus.deliver.log_line import format_delays, format_lines, tls_of
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.recent import FailureNote, RecentOutcomes
@@ -59,6 +60,7 @@ class Settling:
         self._is_flush_scheduled = False
         self.counters = DeliveryCounters()
         self.recent = RecentOutcomes()
+        self.habits = HabitBook()
 
     @property
     def may_begin(self) -> bool:
@@ -114,7 +116,7 @@ class Settling:
         if not noted:
             return
         self._noted, self._count = [], 0
-        queue, counters, recent = self._queue, self.counters, self.recent
+        queue, counters, recent, habits = self._queue, self.counters, self.recent, self.habits
         found = queue.settle([(job.message, entries, outcome) for job, entries, outcome in noted])
         now = self._monotonic()
         delivered = deferred = failed = expired = content_bytes = 0
@@ -131,6 +133,8 @@ class Settling:
                 note_queued(delay_s, count)
                 note_sending(sending_s)
                 recent.note_delivered(job.next_hop, count)
+                if job.next_hop is not NOWHERE:
+                    habits.note_taken(job.next_hop, entries, message, sending_s, now)
             else:
                 if kind is _DEFERRED:
                     deferred += count
@@ -139,6 +143,8 @@ class Settling:
                     failed += count
                 told = dispositions[0], job.next_hop, entries[0].recipient, count, outcome.host, bytes(outcome.reply)
                 recent.note_failed(FailureNote(now, *told))
+                if job.next_hop is not NOWHERE:
+                    habits.note_failed(job.next_hop, entries, message, outcome.reply, outcome.host, now)
             delays = format_delays(delay_s - (now - queued_at), begun_at - queued_at - setup_s, setup_s, sending_s)
             delays += job.fields
             recipients = [entries[0].recipient] if count == 1 else [entry.recipient for entry in entries]

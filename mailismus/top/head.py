@@ -6,10 +6,13 @@ import math
 from collections.abc import Sequence
 from datetime import tzinfo
 
+from mailismus.observe.amounts import amount, moment, size
+from mailismus.observe.figures import Barriers, FreeSpace, Picture
+from mailismus.observe.grades import BAD, GOOD, PLAIN, WARN
+from mailismus.observe.history import Rates
 from mailismus.top.cells import Line, Span, clean, line_of, width_of
-from mailismus.top.figures import Barriers, FreeSpace, Picture
-from mailismus.top.history import Rates, plot
-from mailismus.top.table import BAD, DIM, GOOD, HEAD, PLAIN, WARN, amount, moment, size
+from mailismus.top.plot import plot
+from mailismus.top.table import DIM, HEAD
 
 LABEL_CELLS = 7
 LEAST_PLOT = 8

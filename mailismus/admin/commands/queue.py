@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,6 +22,7 @@ from mailismus.admin.commands import wording
 from mailismus.admin.commands.acts import ACT_COMMANDS
 from mailismus.admin.commands.command import Command, Reach, argument_type, fill_filter, positive
 from mailismus.admin.commands.new_file import write_file
+from mailismus.admin.commands.progress import ticking
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.model.noted import Known
 from mailismus.admin.model.shape import By, shape_json, shape_lines
@@ -139,13 +141,15 @@ def _width_of(out: TextIO) -> int:
 
 
 def _count(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
-    summary = source.counts(arguments.filter)
+    with ticking(sys.stderr, "counting"):
+        summary = source.counts(arguments.filter)
     for line in [count_json(summary)] if arguments.json else count_lines(summary):
         out.write(line + "\n")
 
 
 def _shape(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
-    shape = source.shape(arguments.filter, By(arguments.by)).first(arguments.limit)
+    with ticking(sys.stderr, "counting"):
+        shape = source.shape(arguments.filter, By(arguments.by)).first(arguments.limit)
     for line in shape_json(shape) if arguments.json else shape_lines(shape):
         out.write(line + "\n")
     if arguments.svg is not None:

@@ -201,7 +201,7 @@ DUMP = """\
 Prints a file of the queue readably, of a stopped or a running server: a
 segment of the journal or of a log (.mqj), a cluster (.mqc), a message file
 (.msg), a file of a queue of chunks, the files positions, provider, lock,
-state/hosts and state/acts, or a file in corrupt/. Bytes that do not check are
+the files in state/, or a file in corrupt/. Bytes that do not check are
 reported in their place. It ends with 65 for a header or a message file that
 does not check, and for any other file."""
 

@@ -9,6 +9,7 @@ Between two lines may stand `{"working": true}`: the next one takes long, for th
 | verb | answer lines |
 |---|---|
 | `list` | messages with their matching entries; why they wait or where they are, as far as the server knows, in `stuck` |
+| `entries` | as `list`, without why they wait |
 | `why` (of an id, an address or a domain) | as `list`, of each entry, also in `holds`; or what is `known` of a domain |
 | `count` | one line of counts |
 | `plan` | the plan by which the client counts everything itself: its provider, then parts for that provider's counter |

@@ -4,6 +4,7 @@ Modules, each with what it is:
 
     answers     one answer for each verb, in parts
     overview    the answer about the server's figures
+    habits      the answer about receivers
     acting      answers about acts on the queue
     settings    the answer about the configuration
     admission   requests that are answered at the same time

@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred
 
 from mailismus.admin.model.shape import By, Row, ShapeCount
 from mailismus.admin.model.tally import Tally
+from mailismus.admin.protocol.habits import HABITS
 from mailismus.admin.protocol.injecting import INJECT
 from mailismus.admin.protocol.overview import OVERVIEW
 from mailismus.admin.protocol.wire import (
@@ -35,10 +36,13 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.filter import FilterError, Subject, parse_filter, parse_subject
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Filter, Flushed, IContent, ICountingPlan, Message, Page, Summary
-from mailismus.queue.waiting import Explanations
+from mailismus.queue.waiting import Explanations, NoExplanations
 
 PAGE_ENTRIES = 100
 """Entries of one part of a listing: a millisecond's work."""
+
+BARE_ENTRIES = 500
+"""The same of a listing without reasons: some milliseconds'."""
 
 PIECE_BYTES = 64 << 10
 """Content of one part."""
@@ -98,18 +102,19 @@ class Search:
 
 
 class ListAnswer:
-    """Messages with their matching entries, at most `limit` entries."""
+    """Messages with their matching entries, at most `limit` entries. `is_bare`: without the reasons why they wait."""
 
-    def __init__(self, queue: LookableQueue, wanted: Filter, limit: int | None) -> None:
+    def __init__(self, queue: LookableQueue, wanted: Filter, limit: int | None, *, is_bare: bool = False) -> None:
         self.gaps = Gaps()
         self._search = Search(queue, wanted, self.gaps)
         self._left = limit
-        self._explanations = queue.explanations()
+        self._explanations = NoExplanations() if is_bare else queue.explanations()
+        self._page = BARE_ENTRIES if is_bare else PAGE_ENTRIES
 
     async def next(self) -> list[bytes] | None:
         if self._search.is_over or self._left == 0:
             return None
-        messages = await self._search.next(PAGE_ENTRIES if self._left is None else min(PAGE_ENTRIES, self._left))
+        messages = await self._search.next(self._page if self._left is None else min(self._page, self._left))
         if self._left is not None:
             self._left = max(0, self._left - sum(len(message.entries) for message in messages))
         waiting = self._explanations.of(messages, is_brief=True)
@@ -325,6 +330,10 @@ def _list(request: Request, queue: LookableQueue, wanted: Filter, now: float) ->
     return ListAnswer(queue, wanted, request.limit)
 
 
+def _entries(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
+    return ListAnswer(queue, wanted, request.limit, is_bare=True)
+
+
 def _count(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
     return CountAnswer(queue, wanted if request.words else None)
 
@@ -366,6 +375,7 @@ class _Verb:
 
 _VERBS = {
     "list": _Verb(_list, "queue list", is_long=True),
+    "entries": _Verb(_entries, "plan", is_long=True),
     "count": _Verb(_count, "queue count"),
     "plan": _Verb(_plan, "queue count"),
     "shape": _Verb(_shape, "queue shape"),
@@ -380,6 +390,8 @@ def command_of(request: Request) -> str:
         return "config diff"
     if request.verb in (WHY, OVERVIEW):
         return " ".join((WHY if request.verb == WHY else "top", *request.words))
+    if request.verb == HABITS:
+        return "plan"
     verb = _VERBS.get(request.verb)
     if "kind" in request.order:
         return " ".join((f"queue {request.order['kind']}", *request.words))

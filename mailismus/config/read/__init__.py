@@ -17,6 +17,7 @@ Modules, each with what it is:
     relays          relay rules, checked against each other
     destinations    limits of some domains, checked against each other
     sendmail        what the server and the command `sendmail` need of `<sendmail>`
+    web             `<web>` of `<admin>`
     assemble        checked values to `Settings`
     changes         the difference between two configurations
     load            all of the above, for one file

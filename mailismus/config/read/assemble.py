@@ -21,6 +21,7 @@ from mailismus.config.read.lists import Names, digest_of, read_names
 from mailismus.config.read.relays import SUBMISSIONS_PORT, assemble_relays
 from mailismus.config.read.sendmail import assemble_sendmail
 from mailismus.config.read.tls import TlsReader
+from mailismus.config.read.web import assemble_web
 from mailismus.config.table import application as app
 from mailismus.config.table import deliver as dlv
 from mailismus.config.table import queue as que
@@ -357,7 +358,9 @@ class Assembly:
             check_socket_path(block.get(app.SOCKET))
         except UnitError as error:
             self._refuse(block.line_of(app.SOCKET) or self.top.line, f"{app.SOCKET.title} is too long: {error}")
-        return AdminSettings(block.get(app.SOCKET), next(iter(metrics), None), block.get(app.UNDO), block.get(app.UNDOSPACE))
+        web = assemble_web(block, self.file, AuthReader(self.file, self.files, self.contents))
+        undo_s, undospace_bytes = block.get(app.UNDO), block.get(app.UNDOSPACE)
+        return AdminSettings(block.get(app.SOCKET), next(iter(metrics), None), undo_s, undospace_bytes, web)
 
     def _fit_connections(self, deliver: Given) -> Sequence[int]:
         """The connections of each listener, then those of delivery, as the hard open-file limit allows."""

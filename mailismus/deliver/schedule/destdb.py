@@ -31,6 +31,7 @@ from mailismus.deliver.schedule.host import Connection, Host
 from mailismus.deliver.schedule.limits import ScheduleLimits
 from mailismus.deliver.security.profile import PLAIN, Profile
 from mailismus.mail.reply import Reply
+from mailismus.observe.habits import WindowState
 
 FIRST_DEATH_S = 300.0
 MAX_DEATH_S = 7200.0
@@ -354,6 +355,13 @@ class DestDb:
         for host in list(self._dead | self._closed):
             if host in self._dead or host in self._closed:  # still
                 yield host.record(offset_s)
+
+    def adopt_window(self, address: str, port: int, state: WindowState, now: float) -> None:
+        """Begin with what another process knows of how many connections a host takes. It is kept as a closed host is."""
+        host = self._endpoint(address, port)
+        host.adopt_window(state, now)
+        host.remember(-math.inf, now)
+        self._remember_closed(host)
 
     def adopt(self, records: Iterable[HostRecord], now: float, offset_s: float) -> None:
         """Take over what another copy knows that is newer. Order and repetitions do not matter. No host is dead for longer

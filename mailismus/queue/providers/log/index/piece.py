@@ -137,6 +137,15 @@ class Piece:
             return 0.0
         return min((due_at for runner, due_at in self.dues.items() if area_of(runner) is area), default=None)
 
+    def reach(self, begin: int) -> None:
+        """Something of it rests in the batch at this offset."""
+        self.end = max(self.end or 0, begin + 1)
+
+    def end_at(self, offset: int | None) -> int | None:
+        """Nothing of it rests in batches from this offset on. Return what was known of that before."""
+        before, self.end = self.end, offset
+        return before
+
     def hold_back(self, *, is_again: bool) -> None:
         """Note that it was read. `is_again`: senders were passed over, so it is read again, later each time."""
         self.again_s = min(MOST_AGAIN_S, 2 * self.again_s) if is_again else AGAIN_S

@@ -75,9 +75,9 @@ class Resting:
         if piece is None or (piece is pieces[-1] and begin - piece.begin >= (PIECE_BYTES if piece.is_known else 1)):
             piece = Piece(segment, begin, sequence, is_known=True)
             insort(pieces, piece, key=_begin)
-            piece.end = begin + 1
+            piece.reach(begin)
         elif piece.end is not None:
-            piece.end = max(piece.end, begin + 1)
+            piece.reach(begin)
         for entry in entries:
             one = RestAmount.of(1, message.recipient_count, message.stored_bytes)
             for amounts in (self.amounts, piece.amounts, *((piece.late_amounts,) if piece.late is not None else ())):
@@ -107,11 +107,11 @@ class Resting:
     def split(self, piece: Piece, begin: int, sequence: int, found: Mapping[Area, RestAmount]) -> None:
         """Let a piece end at this offset of a batch, and what rests behind be a piece of its own. `found`: what of each area
         rested before."""
-        end, piece.end = piece.end, begin
+        end = piece.end_at(begin)
         if end is not None and end <= begin:
             return
         rest = Piece(piece.segment, begin, sequence, is_known=piece.is_known)
-        rest.end = end
+        rest.end_at(end)
         rest.flushes, rest.limits, rest.refers = list(piece.flushes), list(piece.limits), set(piece.refers)
         if piece.is_known:
             for area, amount in piece.amounts.items():
@@ -137,7 +137,7 @@ class Resting:
             piece.amounts[area] = present
         piece.is_known = True
         if piece.end is None:
-            piece.end = self.end_of(piece)
+            piece.end_at(self.end_of(piece))
         piece.dues = {}
         for runner, due_at in (*rest.dues.items(), *(late or {}).items()):
             self._lower(piece, runner, due_at)

@@ -1,0 +1,47 @@
+"""Amounts: numbers, sizes and times in few characters, for screens (pure)."""
+
+from __future__ import annotations
+
+from datetime import datetime, tzinfo
+
+
+def amount(value: float | None) -> str:
+    """A number in at most 5 cells: `0.4`, `12`, `4310`, `86k`, `1.2M`; `-` where it is unknown."""
+    if value is None:
+        return "-"
+    if value < 9.95:
+        return f"{value:.1f}" if value and value != int(value) else f"{value:.0f}"
+    for limit, unit in ((99_999.5, ""), (999_500.0, "k"), (999_500_000.0, "M")):
+        if value < limit:
+            scaled = value / {"": 1, "k": 1e3, "M": 1e6}[unit]
+            return f"{scaled:.1f}{unit}" if unit == "M" and scaled < 99.5 else f"{scaled:.0f}{unit}"
+    return f"{value / 1e9:.1f}G"
+
+
+def size(value: float | None) -> str:
+    """Bytes in at most 7 cells: `812 B`, `4.2 kB`, `81 MB`."""
+    if value is None:
+        return "-"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if value < 999.5 or unit == "TB":
+            return f"{value:.1f} {unit}" if value < 9.95 and unit != "B" else f"{value:.0f} {unit}"
+        value /= 1000
+    raise AssertionError("unreachable: TB is the last")
+
+
+def lasting(seconds: float) -> str:
+    """A time in at most 5 cells: `0`, `4s`, `12m`, `3h`, `5d`."""
+    if seconds < 0.5:
+        return "0"
+    for limit, unit, one in ((99.5, "s", 1), (5970.0, "m", 60), (356_400.0, "h", 3600)):
+        if seconds < limit:
+            return f"{seconds / one:.0f}{unit}"
+    return f"{seconds / 86400:.0f}d"
+
+
+def moment(at: float, zone: tzinfo | None = None) -> str:
+    """The time of day of UTC seconds; `-` where there is none."""
+    try:
+        return datetime.fromtimestamp(at, zone).strftime("%H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return "-"

@@ -1,0 +1,16 @@
+"""The three stores of a shared queue: what each promises, and the clients of real services.
+
+Each interface says what is durable after a call, in what order things happen, and what a failure tells. The models of
+`tests/distributed/models` and the clients pass one suite, `tests/distributed/conformance`.
+
+Modules, bottom first:
+
+    failure     how a call of a store may fail: not done, or unanswered
+    broker      `IBroker`: queues of triggers
+    rows        `IRows`: partitions of rows, by key
+    objects     `IObjects`: contents, by key
+    libraries   the packages that the clients need, or the exit that names them
+    rabbitmq    `IBroker` by RabbitMQ
+    cassandra   `IRows` by Cassandra
+    http        `IObjects` by S3 and by Swift
+"""

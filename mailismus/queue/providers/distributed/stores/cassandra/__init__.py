@@ -1,0 +1,8 @@
+"""`IRows` by Cassandra 4.1 or later, with the driver of Apache in a thread of its own.
+
+Everything is read and written at LOCAL_QUORUM, compare and set at LOCAL_SERIAL. Modules, bottom first:
+
+    statements  the words of CQL. Pure
+    session     the driver: connected by a thread, its answers in the reactor's thread
+    client      `CassandraRows`
+"""

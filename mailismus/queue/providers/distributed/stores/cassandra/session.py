@@ -1,0 +1,199 @@
+"""The driver's session: connected by a thread, asked and answered in the reactor's thread.
+
+*Rules*: the driver has a thread of its own for its sockets, and its calls that block (to connect, to prepare a statement)
+run in one of ours. Its own retries are off: who asks decides what is asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
+
+from mailismus.disk.worker import IWorker
+from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered
+from mailismus.queue.providers.distributed.stores.libraries import load
+
+STORE = "cassandra"
+CONNECT_S = 5.0
+ANSWER_S = 5.0
+PAUSE_S = 0.5
+
+
+class RowsReactor(IReactorFromThreads, IReactorTime):
+    """The part of the reactor that is used."""
+
+
+@attrs.frozen
+class CassandraAccess:
+    """Where the database is, and who we are. `ca`: the path of certificates that its own must lead to; empty: without
+    TLS."""
+
+    hosts: Sequence[tuple[str, int]]
+    datacenter: str = "datacenter1"
+    username: str = ""
+    password: str = attrs.field(default="", repr=False)
+    ca: str = ""
+
+
+class CassandraSession:
+    """Statements and their answers."""
+
+    def __init__(self, reactor: RowsReactor, worker: IWorker, access: CassandraAccess) -> None:
+        self._reactor, self._worker, self._access = reactor, worker, access
+        self._lock = DeferredLock()
+        self._cluster: Any = None
+        self._session: Any = None
+        self._prepared: dict[str, Any] = {}
+        self._failed_at: float | None = None
+        self._failure = ""
+
+    async def read(self, statement: str, values: Sequence[object]) -> list[dict[str, object]]:
+        """The rows of the answer, all of them. Raises `NotDone`."""
+        bound = (await self._prepare(statement)).bind(values)
+        try:
+            return await self._execute(bound)
+        except Exception as error:
+            raise NotDone(STORE, _reason(error)) from error
+
+    async def compare(self, statement: str, values: Sequence[object]) -> dict[str, object]:
+        """The one row that answers a compare and set. Raises `NotDone` or `Unanswered`."""
+        bound = (await self._prepare(statement)).bind(values)
+        try:
+            rows = await self._execute(bound)
+        except Exception as error:
+            raise _failure_of(error, may_be_done=True) from error
+        return rows[0]
+
+    async def write(self, writes: Sequence[tuple[str, Sequence[object]]], *, is_one: bool) -> None:
+        """Carry out statements as a batch. `is_one`: they are all of one partition. Raises `NotDone` or `Unanswered`."""
+        bound = [(await self._prepare(statement)).bind(values) for statement, values in writes]
+        query = load("cassandra", "query")
+        if len(bound) > 1:
+            kind = query.BatchType.UNLOGGED if is_one else query.BatchType.LOGGED
+            batch = query.BatchStatement(kind)
+            for statement in bound:
+                batch.add(statement)
+            bound = [batch]
+        try:
+            await self._execute(bound[0])
+        except Exception as error:
+            raise _failure_of(error, may_be_done=False) from error
+
+    async def run(self, statement: str) -> list[dict[str, object]]:
+        """Carry out a statement that changes the schema or asks the server itself. Raises `NotDone`."""
+        await self.connect()
+        simple = load("cassandra", "query").SimpleStatement(statement)
+        try:
+            return await self._execute(simple, 30.0)
+        except Exception as error:
+            raise NotDone(STORE, _reason(error)) from error
+
+    async def connect(self) -> None:
+        """Connect, if that was not done. The driver connects again by itself. Raises `NotDone`."""
+        if self._session is not None:
+            return
+        await self._lock.acquire()
+        try:
+            if self._session is None:
+                await self._connect()
+        finally:
+            self._lock.release()
+
+    async def close(self) -> None:
+        """End the connections."""
+        cluster, self._cluster, self._session = self._cluster, None, None
+        self._prepared.clear()
+        if cluster is not None:
+            await self._worker.run(cluster.shutdown)
+
+    async def _connect(self) -> None:
+        if self._failed_at is not None and self._reactor.seconds() < self._failed_at + PAUSE_S:
+            raise NotDone(STORE, self._failure)
+        cluster = self._make_cluster()
+        try:
+            session = await self._worker.run(cluster.connect)
+        except Exception as error:
+            await self._worker.run(cluster.shutdown)
+            self._failed_at, self._failure = self._reactor.seconds(), _reason(error)
+            raise NotDone(STORE, self._failure) from error
+        self._failed_at = None
+        self._cluster, self._session = cluster, session
+
+    def _make_cluster(self) -> Any:
+        cluster, policies = load("cassandra", "cluster"), load("cassandra", "policies")
+        consistency, access = load("cassandra").ConsistencyLevel, self._access
+        profile = cluster.ExecutionProfile(
+            load_balancing_policy=policies.TokenAwarePolicy(policies.DCAwareRoundRobinPolicy(access.datacenter)),
+            retry_policy=policies.FallthroughRetryPolicy(),
+            consistency_level=consistency.LOCAL_QUORUM,
+            serial_consistency_level=consistency.LOCAL_SERIAL,
+            request_timeout=ANSWER_S,
+            row_factory=load("cassandra", "query").dict_factory,
+        )
+        options: dict[str, Any] = {}
+        if access.username:
+            provider = load("cassandra", "auth").PlainTextAuthProvider
+            options["auth_provider"] = provider(access.username, access.password)
+        if access.ca:
+            import ssl
+
+            options["ssl_context"] = ssl.create_default_context(cafile=access.ca)
+        return cluster.Cluster(
+            contact_points=list(access.hosts),
+            execution_profiles={cluster.EXEC_PROFILE_DEFAULT: profile},
+            reconnection_policy=policies.ConstantReconnectionPolicy(1.0, None),
+            protocol_version=4,
+            connect_timeout=CONNECT_S,
+            control_connection_timeout=ANSWER_S,
+            idle_heartbeat_interval=10,
+            **options,
+        )
+
+    async def _prepare(self, statement: str) -> Any:
+        """A prepared statement. Raises `NotDone`."""
+        known = self._prepared.get(statement)
+        if known is None:
+            await self.connect()
+            session = self._session
+            try:
+                known = await self._worker.run(lambda: session.prepare(statement))
+            except Exception as error:
+                raise NotDone(STORE, _reason(error)) from error
+            self._prepared[statement] = known
+        return known
+
+    def _execute(self, statement: Any, timeout_s: float = ANSWER_S) -> Deferred[list[dict[str, object]]]:
+        done: Deferred[list[dict[str, object]]] = Deferred()
+        asked = self._session.execute_async(statement, timeout=timeout_s)
+        rows: list[dict[str, object]] = []
+
+        # Both are called in the driver's thread, once a page.
+        def on_page(page: list[dict[str, object]] | None) -> None:
+            rows.extend(page or ())
+            if asked.has_more_pages:
+                asked.start_fetching_next_page()
+            else:
+                self._reactor.callFromThread(done.callback, rows)
+
+        asked.add_callbacks(on_page, lambda error: self._reactor.callFromThread(done.errback, error))
+        return done
+
+
+def _failure_of(error: BaseException, *, may_be_done: bool) -> NotDone | Unanswered:
+    """How a write failed. The coordinator refuses before it does anything where replicas are known to be down, where it is
+    overloaded, and what it does not understand; of a compare and set only the last is sure."""
+    cassandra, protocol = load("cassandra"), load("cassandra", "protocol")
+    refusals: tuple[type[BaseException], ...] = (cassandra.InvalidRequest, protocol.SyntaxException)
+    if not may_be_done:
+        refusals += (cassandra.Unavailable, protocol.OverloadedErrorMessage)
+    if isinstance(error, refusals):
+        return NotDone(STORE, _reason(error))
+    return Unanswered(STORE, _reason(error))
+
+
+def _reason(error: BaseException) -> str:
+    return " ".join((str(error) or type(error).__name__).split())[:500]

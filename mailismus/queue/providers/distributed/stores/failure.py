@@ -1,0 +1,42 @@
+"""How a call of a store fails. There are two ways, and the difference decides what the caller may do.
+
+- `NotDone`: the store refused, or was never reached. Nothing was changed, and nothing will be by this call.
+- `Unanswered`: the call was sent and its result is not known. It may be done already, may be done later, at any time, or
+  never. To repeat the same call is harmless; to do something else in its place is not.
+
+Calls that only read fail with `NotDone`.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from mailismus.errors import StorageError
+
+
+@attrs.frozen
+class StoreFailure(StorageError):
+    """Base of both: the name of the store, and what happened. `is_full`: it has no room for what is written."""
+
+    store: str
+    text: str
+    is_full: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.store}: {self.text}"
+
+
+@attrs.frozen
+class NotDone(StoreFailure):
+    """Nothing was changed by this call, nor will be."""
+
+    def __str__(self) -> str:
+        return f"{self.store}: {self.text}"
+
+
+@attrs.frozen
+class Unanswered(StoreFailure):
+    """Whether it was done, or will be, is not known."""
+
+    def __str__(self) -> str:
+        return f"{self.store}: {self.text}: not known whether it was done"

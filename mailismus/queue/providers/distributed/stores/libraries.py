@@ -1,0 +1,37 @@
+"""The packages that the clients need. They come with the extra `distributed`, and are imported by these clients alone."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+from typing import Any
+
+from mailismus.errors import StartError
+
+PACKAGES = {"pika": "pika", "cassandra": "cassandra-driver"}
+"""Modules, and the packages that have them."""
+
+
+def missing_packages() -> list[str]:
+    """Names of packages that are not installed."""
+    return [package for module, package in PACKAGES.items() if importlib.util.find_spec(module) is None]
+
+
+def require_packages() -> None:
+    """Raise `StartError` (78) unless all packages are there."""
+    missing = missing_packages()
+    if missing:
+        names = " and ".join(missing)
+        text = f"provider distributed needs {names}, which is not installed: pip install 'mailismus[distributed]'"
+        raise StartError(os.EX_CONFIG, text, "mta/queue/@provider")
+
+
+def load(*names: str) -> Any:
+    """A module of a package, by the names that lead to it. Raises `StartError` as `require_packages`. Any: they are
+    not typed."""
+    try:
+        return importlib.import_module(".".join(names))
+    except ModuleNotFoundError:
+        require_packages()
+        raise

@@ -1,0 +1,59 @@
+"""A consumer of one queue, on a channel of its own: its end gives everything back that it held."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from mailismus.queue.providers.distributed.stores.broker import TriggerDelivery, TriggerReceiver
+from mailismus.queue.providers.distributed.stores.rabbitmq.connection import CONNECT_S, within
+
+
+class RabbitConsumer:
+    """`IConsumer` over a channel of pika."""
+
+    def __init__(self, reactor: IReactorTime, channel: Any, receiver: TriggerReceiver) -> None:
+        self._reactor, self._channel, self._receiver = reactor, channel, receiver
+        self._is_over = False
+
+    def ack(self, trigger: TriggerDelivery) -> None:
+        if not self._is_over and self._channel.is_open:
+            self._channel.basic_ack(trigger.tag)
+
+    def give_back(self, trigger: TriggerDelivery) -> None:
+        if not self._is_over and self._channel.is_open:
+            self._channel.basic_nack(trigger.tag, requeue=True)
+
+    def cancel(self) -> Deferred[None]:
+        return Deferred.fromCoroutine(self._cancel())
+
+    async def _cancel(self) -> None:
+        self.forget()
+        if self._channel.is_open:
+            closed = self._channel.on_closed
+            self._channel.close()
+            try:
+                await within(self._reactor, closed, CONNECT_S)
+            except Exception:
+                pass  # the connection ends, and gives everything back as well
+
+    def forget(self) -> None:
+        """Tell the receiver nothing more."""
+        self._is_over = True
+
+    async def run(self, messages: Any) -> None:
+        """Tell of each message of pika's queue, until it ends. Never fails."""
+        while True:
+            try:
+                message = await messages.get()
+            except Exception:
+                break
+            if self._is_over:
+                return
+            method = message.method
+            self._receiver.on_trigger(TriggerDelivery(message.body, method.redelivered, method.delivery_tag))
+        if not self._is_over:
+            self._is_over = True
+            self._receiver.on_lost()

@@ -1,0 +1,149 @@
+"""The commands: `python -m tests.services up|down|status|fetch` and `kill|freeze|thaw|slow|fill|wipe|restart NAME`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.services.control import ControlError, ask
+from tests.services.jars import FetchError, fetch
+from tests.services.kinds import KINDS
+from tests.services.places import ServicesDirectory, default_directory, is_locked, wait_for_end
+
+ROOT = Path(__file__).parents[2]
+DEEDS = {
+    "kill": "kill its processes (SIGKILL); it stays down until restart",
+    "freeze": "stop it where it is (SIGSTOP)",
+    "thaw": "let it go on, neither slow nor full",
+    "slow": "its answers come SECONDS later",
+    "fill": "it has no room for what is written: an alarm, a 507, a full disk",
+    "wipe": "kill it and start it anew, without its data",
+    "restart": "stop it cleanly, start it over its data; it is well then",
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    top = argparse.ArgumentParser(prog="python -m tests.services", description=str(sys.modules["tests.services"].__doc__))
+    top.formatter_class = argparse.RawDescriptionHelpFormatter
+    top.add_argument("--directory", type=Path, default=default_directory(), help="default: %(default)s")
+    commands = top.add_subparsers(dest="command", required=True)
+    commands.add_parser("fetch", help="fetch Cassandra by Maven, if it is not there")
+    up = commands.add_parser("up", help="start services, and wait until they are well")
+    up.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(KINDS)}; default: all")
+    up.add_argument("--for", dest="pid", type=int, metavar="PID", help="end with that process; default: the caller")
+    up.add_argument("--replicated", action="store_true", help="not available in this version")
+    commands.add_parser("down", help="end them, and remove their directory")
+    status = commands.add_parser("status", help="show how they are; 69: they are not up")
+    status.add_argument("--json", action="store_true", help="also what clients need to know")
+    for deed, text in DEEDS.items():
+        command = commands.add_parser(deed, help=text)
+        command.add_argument("name", metavar="NAME", choices=list(KINDS))
+        if deed == "slow":
+            command.add_argument("seconds", metavar="SECONDS", type=float)
+    return top
+
+
+def log_of(directory: ServicesDirectory) -> Path:
+    """What the keeper says of its own troubles."""
+    return directory.path.with_name(directory.path.name + ".log")
+
+
+def up(directory: ServicesDirectory, names: list[str], pid: int) -> int:
+    """Start services."""
+    unknown = [name for name in names if name not in KINDS]
+    if unknown:
+        return _fail(os.EX_USAGE, f"{unknown[0]}: unknown; there are {', '.join(KINDS)}")
+    if is_locked(directory.lock):
+        return _fail(os.EX_TEMPFAIL, f"services are up already in {directory.path}")
+    wanted = names or list(KINDS)
+    missing = [f"{name}: {text}" for name in wanted for text in KINDS[name].missing(directory.path.parent)]
+    if missing:
+        return _fail(os.EX_UNAVAILABLE, *missing)
+    begun = time.monotonic()
+    command = [sys.executable, "-m", "tests.services.keeper", str(directory.path), str(pid), *wanted]
+    log = log_of(directory).open("wb")
+    with (
+        log,
+        subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, start_new_session=True
+        ) as keeper,
+    ):
+        assert keeper.stdout is not None
+        line = keeper.stdout.readline()
+        keeper.stdout.close()
+        if not line:
+            return _fail(os.EX_SOFTWARE, f"the keeper ended: {log_of(directory).read_text().strip()}")
+        answer = json.loads(line)
+        if "error" in answer:
+            return _fail(os.EX_UNAVAILABLE, answer["error"])
+        keeper.returncode = 0  # it goes on without us
+    if not log_of(directory).stat().st_size:
+        log_of(directory).unlink()
+    for name, facts in (directory.read_facts() or {}).items():
+        print(f"{name}: {facts.get('url') or facts['hosts']}")
+    print(f"up after {time.monotonic() - begun:.1f} s, until process {pid} ends")
+    return 0
+
+
+def status(directory: ServicesDirectory, *, as_json: bool) -> int:
+    """Show how the services are."""
+    facts = directory.read_facts()
+    if facts is None:
+        return _fail(os.EX_UNAVAILABLE, f"no services are up in {directory.path}")
+    states = ask(directory.socket, {"do": "status"})["services"]
+    if as_json:
+        print(json.dumps({name: {**facts[name], "state": state} for name, state in states.items()}))
+        return 0
+    for name, state in states.items():
+        print(f"{name}: {state} at {facts[name].get('url') or facts[name]['hosts']}")
+    return 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Carry out one command."""
+    given = parser().parse_args(arguments)
+    directory = ServicesDirectory(given.directory.absolute())
+    if directory.remove_leftovers():
+        print(f"removed {directory.path}, which a killed keeper has left", file=sys.stderr)
+    try:
+        match given.command:
+            case "fetch":
+                print(fetch())
+            case "up":
+                if given.replicated:
+                    return _fail(os.EX_USAGE, "--replicated is not available in this version")
+                return up(directory, given.names, given.pid or os.getppid())
+            case "status":
+                return status(directory, as_json=given.json)
+            case "down":
+                if not is_locked(directory.lock):
+                    print("nothing is up")
+                    return 0
+                ask(directory.socket, {"do": "down"})
+                if not wait_for_end(directory.lock):
+                    return _fail(os.EX_SOFTWARE, f"the keeper did not end; see {log_of(directory)}")
+                print("down")
+            case deed:
+                if directory.read_facts() is None:
+                    return _fail(os.EX_UNAVAILABLE, f"no services are up in {directory.path}")
+                request = {"do": deed, "name": given.name, "seconds": getattr(given, "seconds", 0.0)}
+                print(f"{given.name}: {ask(directory.socket, request)['state']}")
+    except (ControlError, FetchError) as error:
+        return _fail(os.EX_UNAVAILABLE, str(error))
+    return 0
+
+
+def _fail(code: int, *lines: str) -> int:
+    for line in lines:
+        print(line, file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

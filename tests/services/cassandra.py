@@ -1,0 +1,151 @@
+"""One node of Cassandra 5.0, with a small heap. Every write is answered after its barrier (`commitlog_sync: batch`).
+
+Its data lie on a small file system in memory of the keeper's own where the keeper may mount one (root), else in the
+directory. *Full*: a file takes all the room of that file system.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from tests.services.front import LOOPBACK, FrontReactor
+from tests.services.jars import jars_directory, missing_jars
+from tests.services.missing import missing_java, program
+from tests.services.node import Node
+from tests.services.service import Service, ServiceError
+from tests.support.processes import free_port
+
+HEAP = os.environ.get("MAILISMUS_CASSANDRA_HEAP", "512M")
+ROOM = "1g"
+FILLER = "filler"
+BLOCK = bytes(1 << 20)
+_YAML = """\
+cluster_name: mailismus
+num_tokens: 1
+partitioner: org.apache.cassandra.dht.Murmur3Partitioner
+endpoint_snitch: SimpleSnitch
+seed_provider:
+  - class_name: org.apache.cassandra.locator.SimpleSeedProvider
+    parameters:
+      - seeds: "{loopback}:{storage}"
+listen_address: {loopback}
+rpc_address: {loopback}
+storage_port: {storage}
+native_transport_port: {port}
+start_native_transport: true
+commitlog_sync: batch
+commitlog_segment_size: 8MiB
+commitlog_total_space: 128MiB
+auto_snapshot: false
+hinted_handoff_enabled: false
+concurrent_reads: 8
+concurrent_writes: 8
+concurrent_counter_writes: 4
+concurrent_compactors: 1
+compaction_throughput: 0MiB/s
+key_cache_size: 8MiB
+counter_cache_size: 4MiB
+row_cache_size: 0MiB
+memtable_heap_space: 64MiB
+memtable_offheap_space: 64MiB
+file_cache_enabled: false
+request_timeout: 10000ms
+read_request_timeout: 5000ms
+write_request_timeout: 2000ms
+"""
+_LOGBACK = """\
+<configuration>
+  <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
+    <encoder><pattern>%-5level %date{HH:mm:ss,SSS} %logger{0} %msg%n</pattern></encoder>
+  </appender>
+  <root level="INFO"><appender-ref ref="OUT"/></root>
+  <logger name="org.apache.cassandra.service.StartupChecks" level="ERROR"/>
+</configuration>
+"""
+_EXPORTS = (
+    *("java.base/jdk.internal.misc", "java.base/jdk.internal.ref", "java.base/sun.nio.ch", "java.base/java.lang.ref"),
+    *("java.management.rmi/com.sun.jmx.remote.internal.rmi", "java.rmi/sun.rmi.registry", "java.rmi/sun.rmi.server"),
+    *("java.sql/java.sql", "jdk.unsupported/sun.misc"),
+)
+_OPENS = (
+    *("java.base/java.lang.module", "java.base/jdk.internal.loader", "java.base/jdk.internal.ref"),
+    *("java.base/jdk.internal.reflect", "java.base/jdk.internal.math", "java.base/jdk.internal.module"),
+    *("java.base/jdk.internal.util.jar", "jdk.management/com.sun.management.internal", "java.base/sun.nio.ch"),
+    *("java.base/java.io", "java.base/java.nio", "java.base/java.lang.reflect", "java.base/java.lang"),
+    *("java.base/java.util", "java.base/java.util.concurrent", "java.base/java.util.concurrent.atomic"),
+)
+
+
+class Cassandra(Service):
+    """Cassandra."""
+
+    name = "cassandra"
+    probes = b"\x04\0\0\0\x05\0\0\0\0"
+    well = b"\x84"
+
+    def __init__(self, reactor: FrontReactor, directory: Path) -> None:
+        super().__init__(reactor, directory, free_port())
+        self._storage_port, self._jmx_port = free_port(), free_port()
+        self._is_small = self._mount()
+        java = program("java") or "java"
+        self._node = Node("java", [java, f"@{directory / 'java.args'}"], directory / "cassandra.log", None, directory)
+
+    @staticmethod
+    def missing(directory: Path) -> list[str]:
+        """What the machine lacks."""
+        return [*missing_java(), *missing_jars()]
+
+    def _mount(self) -> bool:
+        command = ["mount", "-t", "tmpfs", "-o", f"size={ROOM},mode=700", "mailismus", str(self.data)]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+    @property
+    def nodes(self) -> list[Node]:
+        return [self._node]
+
+    def prepare(self) -> None:
+        home = self.directory
+        for name in ("triggers", "tmp"):
+            (home / name).mkdir(exist_ok=True)
+        ports = {"loopback": LOOPBACK, "port": self.port, "storage": self._storage_port}
+        (home / "cassandra.yaml").write_text(_YAML.format(**ports))
+        (home / "logback.xml").write_text(_LOGBACK)
+        jars = jars_directory()
+        agent = next(jars.glob("jamm-*.jar"))
+        words = [
+            *(f"-Xms{HEAP}", f"-Xmx{HEAP}", "-Xss512k", "-XX:+UseSerialGC", "-XX:+ExitOnOutOfMemoryError"),
+            *("-XX:TieredStopAtLevel=1", f"-javaagent:{agent}", "-Djava.net.preferIPv4Stack=true"),
+            *(f"-Djava.io.tmpdir={home}/tmp", f"-Djna.tmpdir={home}/tmp", "-Djdk.attach.allowAttachSelf=true"),
+            *(f"--add-exports={name}=ALL-UNNAMED" for name in _EXPORTS),
+            *(f"--add-opens={name}=ALL-UNNAMED" for name in _OPENS),
+            *("-Dio.netty.tryReflectionSetAccessible=true", "-Dcassandra-foreground=yes"),
+            *(f"-Dcassandra.config=file://{home}/cassandra.yaml", f"-Dcassandra.storagedir={self.data}"),
+            *(f"-Dcassandra.logdir={home}", f"-Dcassandra.triggers_dir={home}/triggers"),
+            *(f"-Dcassandra.jmx.local.port={self._jmx_port}", "-Dcassandra.skip_wait_for_gossip_to_settle=0"),
+            *("-Dcassandra.ring_delay_ms=100", f"-Dlogback.configurationFile=file://{home}/logback.xml"),
+            *("-cp", f"{jars}/*", "org.apache.cassandra.service.CassandraDaemon"),
+        ]
+        (home / "java.args").write_text("\n".join(words) + "\n")
+
+    def facts(self) -> dict[str, Any]:
+        return {"hosts": f"{LOOPBACK}:{self.front_port}", "datacenter": "datacenter1"}
+
+    async def fill(self) -> None:
+        if not self._is_small:
+            raise ServiceError("cassandra: only root can give it a small disk")
+        try:
+            with (self.data / FILLER).open("wb", buffering=0) as file:
+                while True:
+                    file.write(BLOCK)
+        except OSError:
+            pass  # no room is left
+
+    async def make_room(self) -> None:
+        (self.data / FILLER).unlink(missing_ok=True)
+        if self._node.is_running and not await self.is_well():
+            # It stops its transports when its commit log fails, and asks for a restart.
+            await self.stop()
+            await self.start()

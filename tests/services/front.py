@@ -1,0 +1,108 @@
+"""A TCP port before a service. It stays open while the service is stopped, killed or moved, and can slow its answers down.
+
+A connection ends when either side ends. While the service does not listen, a client is refused: its connection is closed
+as soon as the service has refused ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import cast
+
+from twisted.internet.address import IPv4Address
+from twisted.internet.interfaces import IListeningPort, IPushProducer, IReactorTCP, IReactorTime, ITCPTransport
+from twisted.internet.protocol import ClientFactory, Protocol, ServerFactory
+from twisted.protocols.portforward import Proxy, ProxyClient
+
+LOOPBACK = "127.0.0.1"
+
+
+class FrontReactor(IReactorTCP, IReactorTime):
+    """The part of the reactor that is used."""
+
+
+class _Answers(ProxyClient):
+    """Our connection to the service: what it says goes to the client, later if the front is slow."""
+
+    def __init__(self, reactor: FrontReactor, delay_s: Callable[[], float]) -> None:
+        self._reactor, self._delay_s = reactor, delay_s
+        self._last_at = 0.0
+
+    def dataReceived(self, data: bytes) -> None:
+        # In order: no byte is written before those that came earlier.
+        self._last_at = max(self._reactor.seconds() + self._delay_s(), self._last_at)
+        wait_s = self._last_at - self._reactor.seconds()
+        if wait_s <= 0:
+            self._say(data)
+        else:
+            self._reactor.callLater(wait_s, self._say, data)
+
+    def _say(self, data: bytes) -> None:
+        if self.peer is not None and self.peer.transport is not None:
+            self.peer.transport.write(data)
+
+
+class _ToService(ClientFactory):
+    noisy = False
+
+    def __init__(self, front: Front, server: Proxy) -> None:
+        self._front, self._server = front, server
+
+    def buildProtocol(self, addr: object) -> Protocol:
+        client = _Answers(self._front.reactor, lambda: self._front.delay_s)
+        client.setPeer(self._server)
+        return client
+
+    def clientConnectionFailed(self, connector: object, reason: object) -> None:
+        cast(ITCPTransport, self._server.transport).abortConnection()
+
+
+class _FromClient(Proxy):
+    """A client's connection. It is read once ours to the service is made."""
+
+    def __init__(self, front: Front) -> None:
+        self._front = front
+
+    def connectionMade(self) -> None:
+        cast(IPushProducer, self.transport).pauseProducing()
+        self._front.connect(self)
+
+
+class _Listening(ServerFactory):
+    noisy = False
+
+    def __init__(self, front: Front) -> None:
+        self._front = front
+
+    def buildProtocol(self, addr: object) -> Protocol:
+        return _FromClient(self._front)
+
+
+class Front:
+    """The port that clients are told."""
+
+    def __init__(self, reactor: FrontReactor, target_port: int) -> None:
+        self.reactor = reactor
+        self.delay_s = 0.0
+        self._target_port = target_port
+        self._port: IListeningPort | None = None
+
+    def open(self) -> int:
+        """Listen on a free port of loopback: its number."""
+        self._port = self.reactor.listenTCP(0, _Listening(self), interface=LOOPBACK)
+        host = self._port.getHost()
+        assert isinstance(host, IPv4Address)
+        return host.port
+
+    def connect(self, server: Proxy) -> None:
+        """Connect a client with the service."""
+        self.reactor.connectTCP(LOOPBACK, self._target_port, _ToService(self, server))
+
+    def slow(self, delay_s: float) -> None:
+        """From now on each piece of an answer is told so much later. 0: at once."""
+        self.delay_s = delay_s
+
+    def close(self) -> None:
+        """Listen no more."""
+        if self._port is not None:
+            self._port.stopListening()

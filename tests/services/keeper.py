@@ -1,0 +1,223 @@
+"""The process that owns the services, from `up` until `down` or the end of the process that they are for.
+
+    python -m tests.services.keeper DIRECTORY PID NAME..
+
+*Rules*: it has one thread, for the kernel kills the services when the thread that started them ends. One request is carried
+out at a time. Whatever ends it, the services are killed and the directory is removed; if it is killed itself, the kernel
+kills the services.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+from twisted.internet import reactor as _reactor
+from twisted.internet.abstract import FileDescriptor
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.interfaces import IReactorCore, IReactorFDSet, IReactorUNIX
+from twisted.internet.protocol import Factory, Protocol
+from twisted.protocols.basic import LineReceiver
+from twisted.python.failure import Failure
+
+from tests.services.front import FrontReactor
+from tests.services.kinds import KINDS
+from tests.services.places import ServicesDirectory, remove_tree, take_lock
+from tests.services.service import Service, ServiceError
+
+CLONE_NEWNS = 0x20000
+MS_REC, MS_PRIVATE = 1 << 14, 1 << 18
+
+
+class KeeperReactor(IReactorCore, IReactorFDSet, IReactorUNIX, FrontReactor):
+    """The part of the reactor that is used."""
+
+
+reactor = cast(KeeperReactor, _reactor)
+
+
+class Keeper:
+    """The services of one directory."""
+
+    def __init__(self, directory: ServicesDirectory, names: list[str]) -> None:
+        self._directory = directory
+        self._names = names
+        self._lock = DeferredLock()
+        self.services: dict[str, Service] = {}
+
+    async def start(self) -> None:
+        """Start all at once. Raises `ServiceError`."""
+        for name in self._names:
+            self.services[name] = KINDS[name](reactor, self._directory.path / name)
+        starts = [Deferred.fromCoroutine(service.start()) for service in self.services.values()]
+        failed: list[BaseException] = []
+        for start in starts:
+            try:
+                await start
+            except ServiceError as error:
+                failed.append(error)
+        if failed:
+            raise ServiceError("; ".join(map(str, failed)))
+        facts = {name: service.facts() for name, service in self.services.items()}
+        unready = self._directory.facts.with_suffix(".new")
+        unready.write_text(json.dumps(facts))
+        unready.rename(self._directory.facts)
+
+    async def carry_out(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a request, when it is done. Raises `ServiceError`."""
+        await self._lock.acquire()
+        try:
+            return await self._carry_out(request)
+        finally:
+            self._lock.release()
+
+    async def _carry_out(self, request: dict[str, Any]) -> dict[str, Any]:
+        what, name = request["do"], request.get("name", "")
+        if what == "status":
+            return {"services": {name: service.state for name, service in self.services.items()}}
+        if what == "down":
+            return {}
+        if name not in self.services:
+            raise ServiceError(f"{name} is not up; here is {', '.join(self.services)}")
+        service = self.services[name]
+        match what:
+            case "kill":
+                service.kill()
+            case "freeze":
+                service.freeze()
+            case "thaw":
+                await service.thaw()
+            case "slow":
+                service.slow(float(request["seconds"]))
+            case "fill":
+                await service.use_up()
+            case "wipe":
+                await service.wipe()
+            case "restart":
+                await service.restart()
+            case _:
+                raise ServiceError(f"{what}: unknown")
+        return {"state": service.state}
+
+    def end(self) -> None:
+        """Kill the services and remove their directory."""
+        for service in self.services.values():
+            service.end()
+        remove_tree(self._directory.path)
+        self._directory.lock.unlink(missing_ok=True)
+
+
+class _Session(LineReceiver):
+    """One request of a command."""
+
+    delimiter = b"\n"
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self._is_last = False
+
+    def lineReceived(self, line: bytes) -> None:
+        request = json.loads(line)
+        self._is_last = request["do"] == "down"
+        Deferred.fromCoroutine(self._keeper.carry_out(request)).addCallbacks(self._tell, self._refuse)
+
+    def connectionLost(self, reason: object = None) -> None:
+        if self._is_last:
+            reactor.stop()
+
+    def _tell(self, answer: dict[str, Any]) -> None:
+        self._answer(answer)
+
+    def _refuse(self, failure: Failure) -> None:
+        error = failure.value
+        self._answer({"error": str(error) if isinstance(error, ServiceError) else repr(error)})
+
+    def _answer(self, answer: dict[str, Any]) -> None:
+        assert self.transport is not None
+        self.transport.write(json.dumps(answer).encode() + b"\n")
+        self.transport.loseConnection()
+
+
+class _Sessions(Factory):
+    noisy = False
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+
+    def buildProtocol(self, addr: object) -> Protocol:
+        return _Session(self._keeper)
+
+
+class _Owner(FileDescriptor):
+    """The process that the services are for: readable when it has ended."""
+
+    def __init__(self, descriptor: int) -> None:
+        super().__init__(cast(Any, reactor))
+        self._descriptor = descriptor
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def doRead(self) -> None:
+        reactor.removeReader(cast(Any, self))
+        reactor.stop()
+
+
+def take_own_mounts() -> None:
+    """What is mounted from here on is seen by this process and its children alone, and goes with them. Without the right
+    to do so nothing happens, and nothing can be mounted either."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS) == 0:
+        libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None)
+
+
+def _say(answer: dict[str, Any]) -> None:
+    """Tell the command, once; its pipe is closed then."""
+    print(json.dumps(answer), flush=True)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 1)
+    os.close(nothing)
+
+
+async def _begin(keeper: Keeper, directory: ServicesDirectory) -> None:
+    try:
+        await keeper.start()
+    except Exception as error:
+        _say({"error": str(error) if isinstance(error, ServiceError) else repr(error)})
+        reactor.stop()
+        return
+    reactor.listenUNIX(str(directory.socket), _Sessions(keeper), mode=0o600)
+    _say({})
+
+
+def main(arguments: list[str]) -> int:
+    """Keep the services until they are no longer wanted."""
+    directory, pid, names = ServicesDirectory(Path(arguments[0])), int(arguments[1]), arguments[2:]
+    if take_lock(directory.lock) is None:
+        _say({"error": f"services are up already in {directory.path}"})
+        return 75
+    try:
+        owner = os.pidfd_open(pid)
+    except OSError as error:
+        _say({"error": f"process {pid}: {error.strerror}"})
+        return 64
+    if directory.path.exists():
+        remove_tree(directory.path)
+    directory.path.mkdir(mode=0o700)
+    take_own_mounts()
+    keeper = Keeper(directory, names)
+    reactor.addReader(cast(Any, _Owner(owner)))
+    reactor.callWhenRunning(lambda: Deferred.fromCoroutine(_begin(keeper, directory)))
+    try:
+        reactor.run()
+    finally:
+        keeper.end()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,115 @@
+"""The directory of the services: where it is, who owns it, and what an earlier keeper has left.
+
+*Rules*: the keeper holds a lock on a file beside the directory for as long as it lives, and removes it then. A directory
+without that lock belongs to nobody: the keeper was killed, and so were its services.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+TRIES, LOOK_S = 10, 0.05
+OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+
+
+def default_directory() -> Path:
+    """The directory where nothing else is asked for: one a user."""
+    return Path(tempfile.gettempdir()) / f"mailismus-services-{os.getuid()}"
+
+
+@attrs.frozen
+class ServicesDirectory:
+    """The files of the services below one directory."""
+
+    path: Path
+
+    @property
+    def socket(self) -> Path:
+        """Where the keeper listens."""
+        return self.path / "control.sock"
+
+    @property
+    def facts(self) -> Path:
+        """What clients need to know: ports and credentials of each service, as JSON."""
+        return self.path / "services.json"
+
+    @property
+    def lock(self) -> Path:
+        """The file that the keeper locks."""
+        return self.path.with_name(self.path.name + ".lock")
+
+    def read_facts(self) -> dict[str, dict[str, Any]] | None:
+        """Facts of each service that was started; None: no keeper is ready here."""
+        if not is_locked(self.lock):
+            return None
+        try:
+            found: dict[str, dict[str, Any]] = json.loads(self.facts.read_text())
+        except (OSError, ValueError):
+            return None
+        return found
+
+    def remove_leftovers(self) -> bool:
+        """Remove what a killed keeper has left; whether there was something."""
+        if is_locked(self.lock) or not self.path.exists():
+            return False
+        remove_tree(self.path)
+        self.lock.unlink(missing_ok=True)
+        return True
+
+
+def is_locked(lock: Path) -> bool:
+    """Whether a keeper lives."""
+    try:
+        with lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+def take_lock(lock: Path) -> int | None:
+    """Lock it for the life of this process: the descriptor. None: another keeper has it."""
+    descriptor = os.open(lock, OPEN, 0o600)
+    for _ in range(TRIES):  # `is_locked` may hold it for a moment
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(descriptor), os.stat(lock)):
+                return descriptor
+        except (BlockingIOError, FileNotFoundError):
+            pass  # of a keeper that ends, the file goes with it
+        time.sleep(LOOK_S)
+        os.close(descriptor)
+        descriptor = os.open(lock, OPEN, 0o600)
+    os.close(descriptor)
+    return None
+
+
+def wait_for_end(lock: Path, patience_s: float = 60.0) -> bool:
+    """Wait until no keeper lives; whether it is so."""
+    end = time.monotonic() + patience_s
+    while is_locked(lock):
+        if time.monotonic() > end:
+            return False
+        time.sleep(LOOK_S)
+    return True
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory, and unmount what is mounted in it."""
+    mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    for mount in sorted(mounts, reverse=True):
+        if mount.startswith(f"{path}/"):
+            subprocess.run(["umount", "-l", mount], check=False, capture_output=True)
+    shutil.rmtree(path, ignore_errors=True)
