@@ -27,7 +27,7 @@ from mailismus.mail.directory import Directory
 from mailismus.plan.clock import STARTS_AT, VirtualClock
 from mailismus.plan.names import RelayNames, SimulatedNames
 from mailismus.plan.network import Network
-from mailismus.plan.site import Site
+from mailismus.plan.site import ReceivingSite
 from mailismus.plan.surroundings import NoLog, SimulatedContext, watched_task
 from mailismus.plan.waiting import SimulatedQueue
 from mailismus.queue.outcome.retry import RetryRule
@@ -51,7 +51,7 @@ class Arrival(NamedTuple):
 class World:
     """What a run is made of. `sites`: of each domain; None: its name servers are silent. `users`: local ones."""
 
-    sites: dict[str, Site | None]
+    sites: dict[str, ReceivingSite | None]
     arrivals: Iterable[Arrival]
     users: frozenset[bytes] = frozenset()
 
@@ -62,7 +62,7 @@ class World:
             for domain, site in self.sites.items()
         }
 
-    def all_sites(self) -> list[Site]:
+    def all_sites(self) -> list[ReceivingSite]:
         """Each site once."""
         return list(dict.fromkeys(site for site in self.sites.values() if site is not None))
 
@@ -110,7 +110,7 @@ class Result:
     """What came out of a run. Times of the record are those of the virtual clock, from `STARTS_AT`."""
 
     record: Record
-    sites: list[Site]
+    sites: list[ReceivingSite]
     left: int
     """Recipients that wait for another attempt."""
     settled: int

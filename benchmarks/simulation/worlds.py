@@ -13,7 +13,7 @@ import attrs
 from benchmarks.simulation.books import SMALL
 from benchmarks.simulation.run import Arrival, World
 from mailismus.dns.mx import MxHost
-from mailismus.plan.site import Site, SiteHabits, SiteKind
+from mailismus.plan.site import ReceivingSite, SiteHabits, SiteKind
 
 BIG = "big"
 BULK = "bulk"
@@ -68,26 +68,26 @@ class Addresses:
     def __init__(self) -> None:
         self._count = 0
 
-    def site(self, name: str, hosts: int, habits: SiteHabits) -> Site:
+    def site(self, name: str, hosts: int, habits: SiteHabits) -> ReceivingSite:
         """A site with so many hosts of one preference."""
         found = []
         for number in range(hosts):
             self._count += 1
             address = f"10.{self._count >> 16}.{self._count >> 8 & 255}.{self._count & 255}"
             found.append(MxHost(f"mx{number}.{name}.example", 10, (address,)))
-        return Site(name, found, habits)
+        return ReceivingSite(name, found, habits)
 
 
-def large_sites(domains: int, seed: int) -> dict[str, Site | None]:
+def large_sites(domains: int, seed: int) -> dict[str, ReceivingSite | None]:
     """Sites of so many domains, by rank: a few large providers, hosters, and hosts of one domain."""
     chance, addresses = random.Random(f"sites {seed}"), Addresses()
     providers = [addresses.site(name, hosts, habits) for name, hosts, habits in PROVIDERS]
     provider_weights = zipf(len(providers))
-    hosters: list[Site] = []
+    hosters: list[ReceivingSite] = []
     for number in range(max(1, domains * HOSTERS_A_THOUSAND // 1000)):
         hosters.append(addresses.site(f"hoster-{number}", 2, _habits(chance)))
     hoster_weights = zipf(len(hosters), 0.6)
-    sites: dict[str, Site | None] = {}
+    sites: dict[str, ReceivingSite | None] = {}
     for number in range(domains):
         kind = chance.random()
         if number < len(providers):

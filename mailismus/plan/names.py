@@ -12,7 +12,7 @@ from mailismus.dns.mx import MxHost
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
 from mailismus.plan.clock import VirtualClock
-from mailismus.plan.site import Site
+from mailismus.plan.site import ReceivingSite
 
 LOOKUP_S = 0.03
 TIMEOUT_S, TIMEOUTS = 5.0, 4
@@ -28,7 +28,7 @@ T = TypeVar("T")
 class SimulatedNames:
     """The name servers: see `locator.MxLookup`. `site_of`: the site of a domain; None: nobody answers."""
 
-    def __init__(self, clock: VirtualClock, site_of: Callable[[str], Site | None]) -> None:
+    def __init__(self, clock: VirtualClock, site_of: Callable[[str], ReceivingSite | None]) -> None:
         self._clock, self._site_of = clock, site_of
         self._cache: dict[str, tuple[float, Found]] = {}
         self._is_pressed = False
@@ -61,7 +61,7 @@ class SimulatedNames:
         else:
             self._clock.at(self._clock.now + TIMEOUT_S, self._time_out, (domain, count + 1, done))
 
-    def _answer(self, asked: tuple[str, Site | None, Deferred[Found]]) -> None:
+    def _answer(self, asked: tuple[str, ReceivingSite | None, Deferred[Found]]) -> None:
         domain, site, done = asked
         found: Found = NOT_NOW if site is None else site.hosts
         self._cache[domain] = (self._clock.now + (SILENT_TTL_S if site is None else TTL_S), found)

@@ -13,7 +13,7 @@ from twisted.internet.protocol import ClientFactory, Protocol
 from twisted.python.failure import Failure
 
 from mailismus.plan.clock import VirtualClock
-from mailismus.plan.site import Site, SiteKind
+from mailismus.plan.site import ReceivingSite, SiteKind
 
 SINGLE_REPLIES_S = 5.0
 """Replies to a group that take longer together come one by one."""
@@ -51,7 +51,7 @@ class Wire:
         "_site",
     )
 
-    def __init__(self, clock: VirtualClock, site: Site) -> None:
+    def __init__(self, clock: VirtualClock, site: ReceivingSite) -> None:
         self._clock, self._site = clock, site
         self._protocol: Protocol
         self._is_open = True
@@ -199,13 +199,13 @@ class Wire:
 class Network:
     """The `IReactorTCP` of the delivery task: connections to the hosts of sites."""
 
-    def __init__(self, clock: VirtualClock, site_at: Callable[[str, int], Site] | None = None) -> None:
+    def __init__(self, clock: VirtualClock, site_at: Callable[[str, int], ReceivingSite] | None = None) -> None:
         """`site_at`: the site at an address and port that no site was added for; None: there is no such address."""
         self._clock, self._site_at = clock, site_at
-        self.sites: dict[str, Site] = {}
+        self.sites: dict[str, ReceivingSite] = {}
         """By address."""
 
-    def add(self, site: Site) -> None:
+    def add(self, site: ReceivingSite) -> None:
         """Let the hosts of a site listen."""
         for host in site.hosts:
             for address in host.addresses:
@@ -229,7 +229,7 @@ class Network:
         """See `IReactorUNIX`."""
         self.connectTCP(address, 0, factory, timeout)
 
-    def _connected(self, given: tuple[ClientFactory, Site]) -> None:
+    def _connected(self, given: tuple[ClientFactory, ReceivingSite]) -> None:
         factory, site = given
         protocol = factory.buildProtocol(None)
         assert protocol is not None

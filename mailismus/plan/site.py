@@ -72,7 +72,7 @@ class SiteHabits:
     """The reply to MAIL above `most_a_minute`; 421 ends the session."""
 
 
-class Site:
+class ReceivingSite:
     """The hosts of one or more domains, which share their limits."""
 
     __slots__ = (

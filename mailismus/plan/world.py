@@ -20,7 +20,7 @@ from mailismus.observe.habits import AttemptClass, Habits, HopHabits, HostHabits
 from mailismus.plan import fit
 from mailismus.plan.clock import STARTS_AT
 from mailismus.plan.recipients import RecipientAnswers
-from mailismus.plan.site import Site, SiteKind
+from mailismus.plan.site import ReceivingSite, SiteKind
 from mailismus.queue.interface import Entry, Message
 
 LABEL = re.compile(r"([^ \[\]]*)\[([0-9A-Fa-f.:]+)\]:([0-9]{1,5})")
@@ -52,9 +52,9 @@ class ForecastWorld:
         self.records: dict[tuple[str, int], HostRecord] = {one.key: one for one in parsed if one is not None}
         self._labels: dict[Key, dict[tuple[str, str, int], None]] = {}
         """Names, addresses and ports of hosts, as last replies name them."""
-        self._sites: dict[frozenset[tuple[str, int]], Site] = {}
-        self._by_key: dict[Key, Site | None] = {}
-        self._at: dict[tuple[str, int], Site] = {}
+        self._sites: dict[frozenset[tuple[str, int]], ReceivingSite] = {}
+        self._by_key: dict[Key, ReceivingSite | None] = {}
+        self._at: dict[tuple[str, int], ReceivingSite] = {}
         self._answers: dict[Key, RecipientAnswers] = {}
         self._silent: set[Key] = set()
         """Next hops whose hosts can't be looked up."""
@@ -99,7 +99,7 @@ class ForecastWorld:
 
     # ------------------------------------------------------------------ as names and network ask
 
-    def site_of_domain(self, domain: str) -> Site | None:
+    def site_of_domain(self, domain: str) -> ReceivingSite | None:
         """The site of a domain's mail hosts; None: no name server answers."""
         return self.site_of((HostFinding.MX.value, domain.lower(), 0))
 
@@ -110,7 +110,7 @@ class ForecastWorld:
                 return tuple(address for found in site.hosts for address in found.addresses)
         return (self._new_address(),)
 
-    def site_at(self, address: str, port: int) -> Site:
+    def site_at(self, address: str, port: int) -> ReceivingSite:
         """The site at an address and port."""
         site = self._at.get((address, port))
         if site is None:
@@ -118,14 +118,14 @@ class ForecastWorld:
             site = self._make_site((finding.value, address.lower(), port), [(address, address, port)])
         return site
 
-    def site_of(self, key: Key) -> Site | None:
+    def site_of(self, key: Key) -> ReceivingSite | None:
         """The site of a next hop; None: its hosts can't be looked up."""
         if key in self._by_key:
             return self._by_key[key]
         labels = list(self._labels.get(key, ()))
         if key[0] == HostFinding.SOCKET.value or (key[0] == HostFinding.ADDRESS.value and is_address(key[1])):
             labels = [(key[1], key[1], key[2])]
-        site: Site | None = None
+        site: ReceivingSite | None = None
         if labels or key not in self._silent:
             port = key[2] or self._mx_port
             site = self._make_site(key, labels or [(key[1], self._new_address(), port)])
@@ -148,7 +148,7 @@ class ForecastWorld:
         self._made += 1
         return f"unknown-{self._made}"
 
-    def _make_site(self, key: Key, hosts: Sequence[tuple[str, str, int]]) -> Site:
+    def _make_site(self, key: Key, hosts: Sequence[tuple[str, str, int]]) -> ReceivingSite:
         places = frozenset((address, port) for _, address, port in hosts)
         known = self._sites.get(places) or next((self._at[place] for place in places if place in self._at), None)
         if known is not None:
@@ -157,7 +157,7 @@ class ForecastWorld:
         habits = fit.habits_of(hops, [self._hosts[place] for place in sorted(places) if place in self._hosts])
         chance = random.Random(f"{self._seed} {sorted(places)}")
         found = [MxHost(name or address, 10, (address,)) for name, address, _ in sorted(hosts)]
-        site = Site(key[1], found, habits, _Answerer(self, key), fit.drawn_dots(hops, habits, chance.choice))
+        site = ReceivingSite(key[1], found, habits, _Answerer(self, key), fit.drawn_dots(hops, habits, chance.choice))
         for name, address, port in hosts:
             kind = self._death_of(name, address, port, key)
             if kind is not None:

@@ -15,7 +15,7 @@ from benchmarks.simulation.rivals import plain
 from benchmarks.simulation.run import LOCAL_DOMAIN, Arrival, Result, World, run, settings_of
 from benchmarks.simulation.worlds import BIG, Addresses, Load, large
 from mailismus.plan.clock import STARTS_AT
-from mailismus.plan.site import Site, SiteHabits, SiteKind
+from mailismus.plan.site import ReceivingSite, SiteHabits, SiteKind
 
 EACH_KIND = (
     SiteHabits(),
@@ -30,7 +30,7 @@ EACH_KIND = (
 )
 
 
-def sites_of(habits: Sequence[SiteHabits], hosts: int = 1) -> dict[str, Site | None]:
+def sites_of(habits: Sequence[SiteHabits], hosts: int = 1) -> dict[str, ReceivingSite | None]:
     """A domain with a site of its own for each of these."""
     addresses = Addresses()
     return {f"d{number}.example": addresses.site(f"site{number}", hosts, one) for number, one in enumerate(habits)}
