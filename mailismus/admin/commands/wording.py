@@ -193,8 +193,8 @@ UNDO = """\
 Undoes an act: entries that it held or deleted, or made bounces of whose
 report is not written yet, go back to where they stood; what it redirected has
 its usual route again. A rule for mail to come (`queue hold --incoming`) ends,
-and what it holds is released. What was delivered, reported or removed since stays so;
-the counts say how much came back."""
+and what it holds is released. What was delivered, reported or removed since
+stays so; the counts say how much came back."""
 
 SHELL = """\
 Reads commands about the running server's queue and obeys them: those of
@@ -277,7 +277,7 @@ EXAMPLES: dict[str, Sequence[Example]] = {
     ),
     "hold": (
         ("hold domain=example.org --reason 'sick host'", "one domain"),
-        ("hold larger=10M --for 2h --reason night", "for two hours"),
+        ("hold larger=10M --for 2h --reason night", "for 2 hours"),
         ("hold --incoming client=192.0.2.7 --reason spam", "to come"),
         ("hold --all --dry-run --reason none", "how many"),
     ),
