@@ -16,15 +16,13 @@ from tests.durability.subjects.interface import Subject
 
 ERRNOS = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.EROFS, errno.EINTR)
 
-_COMMON_PLACES = (
-    (r"/q/state(/acts(\.new)?)?", "file of acts"),
-    *((r"/q/provider(\.new)?", "mark"), (r"/./lock", "lock"), (r"/.*", "other directory")),
-)
+_FILE_OF_ACTS = (r"/q/state(/acts(\.new)?)?", "file of acts")
+_COMMON_PLACES = ((r"/q/provider(\.new)?", "mark"), (r"/./lock", "lock"), (r"/.*", "other directory"))
 
 
 def place_of(path: str, subject: Subject) -> str:
     """What kind of file or directory it is."""
-    return next(name for pattern, name in (*subject.places, *_COMMON_PLACES) if re.fullmatch(pattern, path))
+    return next(name for pattern, name in (_FILE_OF_ACTS, *subject.places, *_COMMON_PLACES) if re.fullmatch(pattern, path))
 
 
 @attrs.frozen
