@@ -53,7 +53,8 @@ def test_a_message_for_a_dead_relay(tmp_path: Path, capsys: pytest.CaptureFixtur
         found = json.loads(why("why", "far.example", "--json"))
         assert (found["hold"], found["number"]) == ("later", 1)
         (tried,) = found["tried"]
-        assert (tried["number"], tried["decided"], tried["next_attempt"]) == (1, "deferred", found["next_attempt"])
+        assert (tried["number"], tried["decided"]) == (1, "deferred")
+        assert abs(tried["next_attempt"] - found["next_attempt"]) <= 1  # of whole seconds each
         assert f"127.0.0.1:{port}: 0 connections" in why("why", "other.example")
         (listed,) = (json.loads(line) for line in why("queue", "list", "--json").splitlines())
         assert listed["recipients"][0]["delay_reason"].startswith(f"127.0.0.1[127.0.0.1]:{port}: 451 4.4.1 ")
