@@ -135,6 +135,7 @@ PURE = (
     *("queue.acts.act", "queue.acts.marking", "queue.acts.decide", "queue.acts.lines", "queue.acts.record"),
     *(
         "admin.model",
+        "admin.protocol.fields",
         "admin.protocol.wire",
         "admin.protocol.settings",
         "admin.protocol.overview",
