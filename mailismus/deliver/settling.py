@@ -17,7 +17,7 @@ from twisted.internet.interfaces import IReactorTime
 from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.habits import HabitBook
 from mailismus.deliver.job import NOWHERE, Job
-from mailismus.deliver.log_line import format_delays, format_lines, tls_of
+from mailismus.deliver.log_line import format_delays, format_lines
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.recent import FailureNote, RecentOutcomes
 from mailismus.mail.outcome import Outcome, OutcomeKind, RetryClass
@@ -92,7 +92,7 @@ class Settling:
             return
         code = reply.code
         kind = _DELIVERED if code < 300 else _DEFERRED if code < 500 else _FAILED
-        tls = b"" if kind is _DELIVERED or not job.fields else tls_of(job.fields)
+        tls = b"" if kind is _DELIVERED else job.fields.tls
         self._noted.append((job, entries, Outcome(kind, reply, host, known_for_s, retry, tls)))
         self._count += len(entries)
         if self._count >= MAX_NOTED:
@@ -146,7 +146,7 @@ class Settling:
                 if job.next_hop is not NOWHERE:
                     hop.habits.note_failed(entries, message, outcome.reply, outcome.host, now)
             delays = format_delays(delay_s - (now - queued_at), begun_at - queued_at - setup_s, setup_s, sending_s)
-            delays += job.fields
+            delays += job.fields.text
             recipients = [entries[0].recipient] if count == 1 else [entry.recipient for entry in entries]
             lines += format_lines(message.spool_id, recipients, outcome, delay_s, delays, dispositions)
         counters.count_outcomes(delivered, deferred, failed, expired, content_bytes)
