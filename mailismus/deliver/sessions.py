@@ -269,7 +269,7 @@ class Sessions(SessionVerdicts):
 
     def _try_credentials_again(self, profile: Profile) -> None:
         """End the wait of a profile: its secret is another one by now."""
-        self.schedule.destdb.forget_refused(profile)
+        self.schedule.destdb.missed.forget_refused(profile)
         self.want_service()
 
     def session_established(self, session: ClientSession) -> None:
