@@ -41,8 +41,10 @@ Modules, each with what it is:
     watch       finds hanging local deliveries and logs them
     local       deliveries into maildirs
     counters    totals of delivery
-    habits      what receivers did lately. Pure
-    recent      totals of each next hop, and the last failures. Pure
+    in_use      bounded records, of which those in use are kept. Pure
+    hop_habits  what one next hop did lately. Pure
+    recent      totals and habits of each next hop, and the last failures. Pure
+    habits      what receivers did lately, hosts too. Pure
     settling    outcomes to the queue and the mail log
     log_line    the `status=` line. Pure
     why         why mail waits: reasons, sentences, counters, log records

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from mailismus.mail.ids import SpoolId, spool_name
 from mailismus.mail.outcome import Outcome
 from mailismus.observe.text import is_plain, plain
@@ -21,6 +23,28 @@ _LINE = b"%b: to=<%b>, relay=%b, delay=%b, delays=%b, dsn=%b, status=%b (%b)"
 _STATUS = {disposition: disposition.value.encode("ascii") for disposition in Disposition}
 _HUNDREDTHS = [b"%g" % (number / 100) for number in range(101)]
 _TENTHS = [b"%g" % (number / 10) for number in range(101)]
+
+
+@attrs.frozen
+class LogFields:
+    """What a line has behind `delays=`."""
+
+    tls: bytes = b""
+    """The level of TLS that was met (`!`: missed); empty: none."""
+    text: bytes = b""
+    """All of it, a comma before each field."""
+
+    @classmethod
+    def of_tls(cls, level: bytes) -> LogFields:
+        """The level alone."""
+        return cls(level, b", tls=" + level)
+
+    def plus(self, text: bytes) -> LogFields:
+        """With another field behind these."""
+        return LogFields(self.tls, self.text + text)
+
+
+NO_FIELDS = LogFields()
 
 
 def compact(seconds: float) -> bytes:
@@ -35,12 +59,6 @@ def compact(seconds: float) -> bytes:
 def format_delays(before_s: float, waiting_s: float, setup_s: float, sending_s: float) -> bytes:
     """The four delays, equal for all recipients of one transaction."""
     return b"%b/%b/%b/%b" % (compact(before_s), compact(waiting_s), compact(setup_s), compact(sending_s))
-
-
-def tls_of(fields: bytes) -> bytes:
-    """The level of TLS in `deliver.job.Job.fields`; empty: none is named."""
-    _, named, rest = fields.partition(b", tls=")
-    return rest.partition(b",")[0] if named else b""
 
 
 def format_lines(

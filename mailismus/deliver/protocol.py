@@ -283,14 +283,14 @@ class ClientSession(HostSession):
             if job.form is None:
                 return None
             self._converting = None
-            fields += CONVERTED
+            fields = fields.plus(CONVERTED)
         else:
             while (job := self._owner.next_job(self, self.now, is_ahead=is_ahead)) is not None:
                 if self._capabilities.takes_all and not job.utf8:
                     break
                 if self._takes(job):
                     if job.form is not None:
-                        fields += CONVERTED
+                        fields = fields.plus(CONVERTED)
                     break
                 if self._converting is not None:
                     return None

@@ -185,7 +185,7 @@ class SessionVerdicts:
             mx_set = session.connection.mx_set
             mx_set.window.note_cut(session.now, job.begun_at, reply, mx_set.standing)
             if blame.sign is Sign.TOO_MUCH:
-                self._settling.habits.note_too_fast(job.next_hop, reply, session.now)
+                self._settling.habits.of(job.next_hop).note_too_fast(reply, session.now)
 
     def _queue_rest(self, job: Job, destination: Destination) -> None:
         """Give the recipients that had no room in this transaction others of the size that this one had."""

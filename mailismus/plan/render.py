@@ -40,7 +40,8 @@ def forecast_lines(forecast: Forecast) -> Iterator[str]:
             yield f"{'':<4}{'; '.join(hop.reasons)}"
     if len(forecast.hops) > MAX_HOPS:
         rest = forecast.hops[MAX_HOPS:]
-        yield f"and {len(rest):,} next hops with {sum(hop.entries for hop in rest):,} entries"
+        entries = _counted(sum(hop.entries for hop in rest), "entry", "entries")
+        yield f"and {_counted(len(rest), 'next hop', 'next hops')} with {entries}"
 
 
 def compared_lines(before: Forecast, after: Forecast, change: str) -> Iterator[str]:
@@ -96,14 +97,16 @@ def _head(forecast: Forecast, times: Times) -> Iterator[str]:
     if not count:
         yield "Nothing waits that is asked about."
     else:
-        yield f"{count:,} {_entries(count)} from {begins}, {span} ahead, until {ends}:"
+        yield f"{_counted(count, 'entry', 'entries')} from {begins}, {span} ahead, until {ends}:"
         yield f"  {_sentence(forecast, times)}"
     if forecast.is_cut:
         yield f"  Processor time was over at {times.at(forecast.ends_at)}: what comes later is not told (--cpu)."
     if forecast.left_out:
-        yield f"  {forecast.left_out:,} entries that are due last are left out, and would take longer (--limit)."
+        left_out = _counted(forecast.left_out, "entry that is due last is", "entries that are due last are")
+        yield f"  {left_out} left out, and would take longer (--limit)."
     if forecast.held:
-        yield f"  {forecast.held:,} held entries wait for their release."
+        held = _counted(forecast.held, "held entry waits for its", "held entries wait for their")
+        yield f"  {held} release."
 
 
 def _sentence(forecast: Forecast, times: Times) -> str:
@@ -162,8 +165,8 @@ def _cut(name: str) -> str:
     return name if len(name) <= _NAME else f"{name[: _NAME - 3]}..."
 
 
-def _entries(count: int) -> str:
-    return "entry" if count == 1 else "entries"
+def _counted(count: int, one: str, more: str) -> str:
+    return f"{count:,} {one if count == 1 else more}"
 
 
 def _hop_json(hop: HopForecast) -> dict[str, object]:

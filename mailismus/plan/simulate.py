@@ -7,7 +7,7 @@ gives the same forecast. It runs in the caller's thread, and asks nothing of a r
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 import attrs
@@ -16,7 +16,7 @@ from mailismus.config.values.settings import DeliverSettings, Settings
 from mailismus.config.values.tls import TlsLevel, TlsSettings
 from mailismus.deliver.limits.domains import Destinations
 from mailismus.deliver.locator import Locator
-from mailismus.deliver.route import Local, NextHop, Router, lmtp_hop
+from mailismus.deliver.route import Local, NextHop, Route, Router, lmtp_hop
 from mailismus.deliver.security.profile import Profiles
 from mailismus.deliver.sessions import deaths_of
 from mailismus.deliver.task import DeliverTask
@@ -82,18 +82,21 @@ class _Grouping:
 
     def hop_of(self, message: Message, entry: Entry) -> NextHop | None:
         """The next hop; None: there is none."""
-        route = self._router.route(entry.recipient, message.sender, message.client, entry.words)
+        route = self._route(message, entry)
         return route if isinstance(route, NextHop) else None
 
     def name_of(self, message: Message, entry: Entry) -> str:
         """Its name."""
-        route = self._router.route(entry.recipient, message.sender, message.client, entry.words)
+        route = self._route(message, entry)
         if isinstance(route, NextHop):
             name = name_of_hop(route)
             if name not in self.keys:
                 self.keys[name] = key_of(route)
             return name
         return LOCAL_NAME if isinstance(route, Local) else NOWHERE_NAME
+
+    def _route(self, message: Message, entry: Entry) -> Route:
+        return self._router.route(entry.recipient, message.sender, message.client, entry.words)
 
 
 def simulate(
@@ -198,23 +201,6 @@ def _told(
         for name, book in books.hops.items()
     ]
     hops.sort(key=lambda hop: (-hop.left, -(hop.gone_at or 0.0), -hop.entries, hop.name))
-    due = {}
-    if books.traces:
-        due = {
-            QueueId(spool_id, number): entry.due_at
-            for spool_id, number, entry in queue.waiting()
-            if QueueId(spool_id, number) in books.traces
-        }
-    entries = []
-    if books.traces:
-        for message in snapshot.messages:
-            for entry in message.entries:
-                queue_id = QueueId(message.spool_id, entry.number)
-                if queue_id in books.traces:
-                    attempts = tuple(attrs.evolve(one, at=one.at + shift_s) for one in books.traces[queue_id])
-                    next_at = due[queue_id] + shift_s if queue_id in due else None
-                    name = grouping.name_of(message, entry)
-                    entries.append(EntryForecast(str(queue_id), shown(entry.recipient), name, attempts, next_at))
     return Forecast(
         snapshot.utc,
         snapshot.utc + order.until_s,
@@ -222,9 +208,25 @@ def _told(
         budget.has_ended,
         tuple(hops),
         books.whole.told(STARTS_AT, ends_at, shift_s, ()),
-        tuple(entries),
+        tuple(_told_entries(snapshot, books, grouping, queue)) if books.traces else (),
         snapshot.left_out,
         snapshot.others[Area.HELD],
         snapshot.others[Area.BOUNCES],
         took_s,
     )
+
+
+def _told_entries(
+    snapshot: Snapshot, books: ForecastBooks, grouping: _Grouping, queue: SimulatedQueue
+) -> Iterator[EntryForecast]:
+    """What becomes of the entries that are traced."""
+    shift_s = snapshot.shift_s
+    due = {QueueId(spool_id, number): entry.due_at + shift_s for spool_id, number, entry in queue.waiting()}
+    for message in snapshot.messages:
+        for entry in message.entries:
+            queue_id = QueueId(message.spool_id, entry.number)
+            trace = books.traces.get(queue_id)
+            if trace is not None:
+                attempts = tuple(attrs.evolve(one, at=one.at + shift_s) for one in trace)
+                name = grouping.name_of(message, entry)
+                yield EntryForecast(str(queue_id), shown(entry.recipient), name, attempts, due.get(queue_id))

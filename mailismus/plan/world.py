@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Sequence
 
-from mailismus.deliver.habits import class_of
+from mailismus.deliver.hop_habits import class_of
 from mailismus.deliver.host_records import HostRecord, parse_line
 from mailismus.deliver.route import HostFinding, NextHop
 from mailismus.dns.addresses import is_address

@@ -44,7 +44,10 @@ def test_what_stays_says_until_when_at_least() -> None:
     said = "\n".join(forecast_lines(cut))
     assert "Processor time was over at " in said
     assert "7 entries that are due last are left out" in said
-    assert "3 held entries" in said
+    assert "3 held entries wait for their release." in said
+    said = "\n".join(forecast_lines(attrs.evolve(found, left_out=1, held=1)))
+    assert "1 entry that is due last is left out" in said
+    assert "1 held entry waits for its release." in said
 
 
 def test_a_table_fits_a_terminal_and_is_bounded() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mailismus.deliver.log_line import tls_of
 from mailismus.mail.attempts import attempts_of
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
@@ -29,9 +28,3 @@ def test_clocks_that_are_wrong_make_no_damage() -> None:
     assert (made.at, made.wait_s) == (0, 999_999_999)
     (made,) = attempts_of(with_outcome(Entry(1, b"c@d", Area.INCOMING, 0.0), LATER, Disposition.DEFERRED, 1e18, -5.0))
     assert (made.at, made.wait_s) == (99_999_999_999, 0)
-
-
-def test_the_level_of_tls_is_taken_from_the_fields_of_the_log() -> None:
-    assert tls_of(b"") == tls_of(b", conv=7bit") == b""
-    assert tls_of(b", tls=encrypt") == b"encrypt"
-    assert tls_of(b", tls=!verify, sasl=PLAIN/joe") == b"!verify"

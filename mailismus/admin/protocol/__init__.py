@@ -2,6 +2,7 @@
 
 Modules, each with what it is:
 
+    fields          values of JSON, checked. Pure
     wire            requests and answers as lines of JSON. Pure
     injecting       a message of a program as lines of JSON
     overview        the figures of the server as one line. Pure

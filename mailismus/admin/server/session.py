@@ -40,10 +40,11 @@ from mailismus.admin.protocol.wire import (
 )
 from mailismus.admin.server.acting import ACTING, begin_acting
 from mailismus.admin.server.admission import Admission, Asked, Peer
-from mailismus.admin.server.answers import LookableQueue, VerbAnswer, begin_answer, command_of, takes_long
+from mailismus.admin.server.answers import LookableQueue, VerbAnswer
 from mailismus.admin.server.habits import NewHabits, begin_habits
 from mailismus.admin.server.overview import NewOverview, begin_overview
 from mailismus.admin.server.upload import NewInjection, Upload
+from mailismus.admin.server.verbs import begin_answer, command_of, takes_long
 from mailismus.config.values.effective import Effective
 from mailismus.errors import Corrupt, StorageError
 from mailismus.mail.injected import Injected

@@ -102,7 +102,7 @@ class DeliveryExplanations:
         route, now = self._find_route(entry.recipient, message.sender, message.client, entry.words), times.monotonic
         if not isinstance(route, NextHop):
             return reason
-        refused_until = view.schedule.destdb.refused_until(route.profile)
+        refused_until = view.schedule.destdb.missed.refused_until(route.profile)
         destination = view.schedule.destinations.get(route)
         if refused_until > now:
             name, until, part = with_port(clear(route.host), route.port), refused_until, sentences.WITH_CREDENTIALS

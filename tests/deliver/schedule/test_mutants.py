@@ -14,6 +14,7 @@ from mailismus.deliver.schedule import (
     host,
     limits,
     line,
+    missed,
     parked,
     placing,
     pool,
@@ -221,30 +222,26 @@ MUTANTS = (
     ),
     Mutant(destdb, "        self._revive(host.endpoint, mx_set, now)\n", ""),
     Mutant(destdb, "        self._revive(host.endpoint, connection.mx_set, now)\n", "", test_profiles),
-    Mutant(destdb, "        if host.misses:\n            self._forget_miss(host)\n", "", test_profiles),
-    Mutant(destdb, "        for host in found:\n            self._forget_miss(host)\n", "", test_profiles),
-    Mutant(destdb, "if missed.missed_until <= before:", "if missed.missed_until < before:", test_profiles),
-    Mutant(destdb, "if len(self._missed) > self._limit:", "if False:", test_profiles),
-    Mutant(
-        destdb,
-        "            if profile in self._refused:\n                self._miss(",
-        "            if False:\n                self._miss(",
-        test_profiles,
-    ),
-    Mutant(destdb, "        if self._refused and host.profile in self._refused:", "        if False:", test_profiles),
-    Mutant(
-        destdb,
-        "            if profile in self._refused:\n                self._forget",
-        "            if False:\n                self._forget",
-        test_profiles,
-    ),
-    Mutant(
-        destdb, "        for profile in list(self._refused):\n            self._forget_refused(profile)\n", "", test_profiles
-    ),
+    Mutant(destdb, "        self.missed.stand(host)\n", "", test_profiles),
+    Mutant(destdb, "        self.missed.forget_of(found)\n", "", test_profiles),
+    Mutant(destdb, "            self.missed.find(host)\n", "", test_profiles),
+    Mutant(destdb, "        self.missed.forget_all()\n", "", test_profiles),
     Mutant(destdb, "for host in self.hosts() if host.profile is profile]", "for host in self.hosts()]", test_profiles),
-    Mutant(destdb, "if self._refused[profile][1] <= now:", "if self._refused[profile][1] < now:", test_profiles),
-    Mutant(destdb, "if len(self._refused) > self._limit:", "if False:", test_profiles),
-    Mutant(destdb, "for host in self._missed if host.profile is profile]", "for host in ()]", test_profiles),
+    # what a profile demands, and was missed
+    Mutant(missed, "        if host.misses:\n            self._forget(host)\n", ""),
+    Mutant(missed, "        for host in found:\n            self._forget(host)\n", ""),
+    Mutant(missed, "if missed.missed_until <= before:", "if missed.missed_until < before:"),
+    Mutant(missed, "if len(self._missed) > self._limit:", "if False:"),
+    Mutant(
+        missed, "        if profile in self._refused:\n            self.miss(", "        if False:\n            self.miss("
+    ),
+    Mutant(missed, "        if self._refused and host.profile in self._refused:", "        if False:"),
+    Mutant(missed, "            self.forget_refused(profile)\n", "            pass\n"),
+    Mutant(missed, "        for profile in list(self._refused):\n            self._forget_refused(profile)\n", ""),
+    Mutant(missed, "if self._refused[profile][1] <= now:", "if self._refused[profile][1] < now:"),
+    Mutant(missed, "if len(self._refused) > self._limit:", "if False:"),
+    Mutant(missed, "for host in self._missed if host.profile is profile]", "for host in ()]"),
+    # the database of destinations
     Mutant(destdb, "if host.needs_trial:", "if False:"),
     Mutant(destdb, "if not mx_set.standing:", "if True:"),
     Mutant(destdb, "if not mx_set.standing:", "if False:"),
@@ -355,7 +352,7 @@ def test_a_mutant_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     "module",
     [
-        *(choice, destdb, destinations, handing_out, host, line, parked, placing, pool, schedule, sessions, shares),
+        *(choice, destdb, destinations, handing_out, host, line, missed, parked, placing, pool, schedule, sessions, shares),
         sorted_connections,
     ],
     ids=lambda module: module.__name__,
