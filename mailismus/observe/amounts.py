@@ -39,6 +39,18 @@ def lasting(seconds: float) -> str:
     return f"{seconds / 86400:.0f}d"
 
 
+def milliseconds(seconds: float) -> str:
+    """A short time in at most 7 cells: `0.4 ms`, `12 ms`, `1.3 s`."""
+    if seconds >= 1:
+        return f"{seconds:.1f} s"
+    return f"{seconds * 1000:.1f} ms" if seconds < 0.00995 else f"{seconds * 1000:.0f} ms"
+
+
+def noun(number: int, what: str) -> str:
+    """The word for so many of a thing: `client`, `clients`."""
+    return what if number == 1 else f"{what}s"
+
+
 def moment(at: float, zone: tzinfo | None = None) -> str:
     """The time of day of UTC seconds; `-` where there is none."""
     try:

@@ -95,7 +95,7 @@ PURE = (
     *("dns.addresses", "dns.choice"),
     *("observe.habits", "deliver.habits", "plan.forecast", "plan.fit", "plan.render", "plan.wording"),
     *("observe.audit", "observe.metrics", "observe.text", "observe.overview", "deliver.recent", "deliver.why.overview"),
-    *("observe.figures", "observe.history", "observe.amounts", "observe.grades"),
+    *("observe.figures", "observe.hop_order", "observe.history", "observe.amounts", "observe.grades"),
     *("journal.batch", "journal.frame"),
     *("chunks.names", "chunks.unit"),
     *("spool.silo", "spool.idtable", "spool.references", "spool.unsure"),
