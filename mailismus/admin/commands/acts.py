@@ -21,6 +21,7 @@ from mailismus.admin.client.acting import Preview, act, all_acts, go_on, preview
 from mailismus.admin.client.source import QueueSource
 from mailismus.admin.commands import wording
 from mailismus.admin.commands.command import Command, Reach, argument_type, fill_filter, positive
+from mailismus.admin.commands.progress import ProgressLine
 from mailismus.admin.protocol.acting import LONGEST_REASON, ShownAct
 from mailismus.admin.render.listing import moment
 from mailismus.config.values.units import UnitError, parse_time_ms
@@ -146,19 +147,13 @@ def _watch(progress: Generator[ShownAct, None, None], total: int, out: TextIO) -
     """Show an act until it has gone over the queue, then what it did."""
     shown_act: ShownAct | None = None
     began_s = time.monotonic()
-    width = 0
-    is_undo = False
+    terminal = ProgressLine(out)
     with closing(progress):
         for shown_act in progress:
             is_undo = shown_act.act.state in (ActState.UNDOING, ActState.UNDONE)
-            if out.isatty():
-                done = shown_act.act.restored if is_undo else shown_act.act.entries
-                text = _progress(done, total, time.monotonic() - began_s)
-                out.write("\r" + text.ljust(width))
-                out.flush()
-                width = len(text)
-    if width:
-        out.write("\r" + " " * width + "\r")
+            done = shown_act.act.restored if is_undo else shown_act.act.entries
+            terminal.write(_progress(done, total, time.monotonic() - began_s))
+    terminal.end()
     if shown_act is not None:
         for line in _result_lines(shown_act):
             out.write(line + "\n")
