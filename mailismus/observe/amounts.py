@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 
 
 def amount(value: float | None) -> str:
@@ -51,9 +51,10 @@ def noun(number: int, what: str) -> str:
     return what if number == 1 else f"{what}s"
 
 
-def moment(at: float, zone: tzinfo | None = None) -> str:
-    """The time of day of UTC seconds; `-` where there is none."""
+def moment(at: float, zone: tzinfo | None = None, form: str = "%H:%M:%S") -> str:
+    """UTC seconds as text in that zone (None: the local one) and the form of `strftime`; `-` for a time that no calendar
+    has."""
     try:
-        return datetime.fromtimestamp(at, zone).strftime("%H:%M:%S")
+        return datetime.fromtimestamp(int(at), UTC).astimezone(zone).strftime(form)
     except (OverflowError, ValueError, OSError):
         return "-"

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from datetime import tzinfo
 
-from mailismus.admin.render.listing import moment
 from mailismus.config.values.units import show_time_ms
 from mailismus.mail.attempts import PastAttempt, attempts_of
+from mailismus.observe.amounts import moment
 from mailismus.observe.text import shown
 from mailismus.queue.interface import Entry
 

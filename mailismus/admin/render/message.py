@@ -11,8 +11,9 @@ from datetime import tzinfo
 
 from mailismus.admin.model.noted import NotedEntry
 from mailismus.admin.render.attempts import attempt_lines
-from mailismus.admin.render.listing import moment
+from mailismus.admin.render.listing import due_moment
 from mailismus.mail.ids import format_spool_id
+from mailismus.observe.amounts import moment
 from mailismus.observe.text import shown
 from mailismus.queue.acts.act import name_of
 from mailismus.queue.acts.marking import note_of
@@ -48,7 +49,7 @@ def entry_fields(message: Message, entry: Entry, zone: tzinfo | None = None) -> 
     yield "queue id", f"{format_spool_id(message.spool_id)}-{entry.number}"
     yield "area", entry.area.value
     yield "attempts", str(entry.attempts)
-    yield _DUE.get(entry.area, "next attempt"), moment(entry.due_at, zone, _FORM)
+    yield _DUE.get(entry.area, "next attempt"), due_moment(entry.due_at, zone, _FORM)
     yield "last reply", shown(bytes(entry.reply)) if entry.reply is not None else "none: not tried yet"
     yield "host", shown(entry.host)
     for one in redirects_of(entry.words)[:1]:

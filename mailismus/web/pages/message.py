@@ -9,9 +9,10 @@ import attrs
 
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.render.content import harmless_lines
-from mailismus.admin.render.listing import moment, reason_of
+from mailismus.admin.render.listing import reason_of
 from mailismus.admin.render.message import Field, entry_fields, envelope_fields
 from mailismus.mail.ids import format_spool_id, spool_name
+from mailismus.observe.amounts import moment
 from mailismus.observe.text import shown
 from mailismus.queue.interface import Message
 from mailismus.smtp.trace import read_received
