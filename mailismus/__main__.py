@@ -160,11 +160,12 @@ class _Context:
 
     def make_locator(self, settings: Settings, reactor: ProbeReactor) -> Locator:
         """Return what finds hosts, as the server does."""
-        from mailismus.app import WallClock, build_locator  # here: other commands do not need the server
+        from mailismus.deliver.assembly import locator_of  # here: other commands do not need the deliverer
         from mailismus.dns.counters import DnsCounters
+        from mailismus.start.clock import WallClock
 
         bound = [(one.name, one.interface or any_address, one.port) for one in settings.listeners for any_address in _ANY]
-        return build_locator(settings, cast("Reactor", reactor), WallClock(reactor), bound, DnsCounters())
+        return locator_of(settings, reactor, WallClock(reactor), bound, DnsCounters())
 
     def act_on_stopped(self, settings: Settings) -> StoppedAnswers:
         """Return what answers requests about acts of the stopped queue of these settings."""

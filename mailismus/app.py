@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gc
 import os
-import random
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -20,12 +19,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from zope.interface import implementer
 
 from mailismus.admin.server.task import AdminTask
 from mailismus.config.values.settings import QueueSettings, Settings
+from mailismus.deliver.assembly import locator_of
 from mailismus.deliver.context import RealDeliveryContext
 from mailismus.deliver.host_snapshot import HostSnapshot
 from mailismus.deliver.locator import Locator
@@ -33,15 +32,8 @@ from mailismus.deliver.sessions import deaths_of
 from mailismus.deliver.task import DeliverTask
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool
-from mailismus.dns.addresses import Loopback
-from mailismus.dns.choice import Fallback
-from mailismus.dns.client import DnsClient
 from mailismus.dns.counters import DnsCounters
-from mailismus.dns.hosts import HostResolver
-from mailismus.dns.mx import MxPolicy, MxResolver
-from mailismus.dns.servers import NameServer
 from mailismus.dns.sockets import DnsReactor
-from mailismus.dns.system import SystemHosts, SystemServers, is_local_address
 from mailismus.errors import StartError
 from mailismus.mail.directory import DirectoryInUse
 from mailismus.net.dispatch import shorten_dispatch
@@ -53,6 +45,7 @@ from mailismus.queue.manager import QueueManager
 from mailismus.queue.provider import IOpenedQueue, IProviders, IsLocal
 from mailismus.report.task import ReportTask
 from mailismus.sendmail.service import ProgramMail
+from mailismus.start.clock import WallClock, elapsed_seconds
 from mailismus.start.observation import Observation
 from mailismus.start.overview import OverviewMaker
 from mailismus.start.server import Listening, Reactor
@@ -60,7 +53,7 @@ from mailismus.start.version import program_version
 from mailismus.submit.task import SubmitTask
 from mailismus.surgery.assembly import acts_of, keep_of
 from mailismus.surgery.stopped import StoppedActing
-from mailismus.web.assembly import web_port_of
+from mailismus.web.assembly import bind_web, web_task_of
 
 if TYPE_CHECKING:
     from mailismus.web.task import WebTask
@@ -74,35 +67,6 @@ GC_THRESHOLDS = (10_000, 10, 1000)
 the start stay: with the interpreter's own thresholds the collector takes a tenth of the time, for nothing. While a backlog
 builds up most objects outlive the first generation; a collection of the second walks over all of them in one turn of the
 reactor: 100,000 take some 20 ms."""
-
-
-_BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
-
-
-@implementer(IReactorTime)
-class WallClock:
-    """The reactor's timers, which never jump, and the time of day, which may."""
-
-    def __init__(self, reactor: IReactorTime) -> None:
-        self._reactor = reactor
-
-    def seconds(self) -> float:
-        """UTC seconds."""
-        return time.time()
-
-    # `callable` is Twisted's name for it.
-    def callLater(self, delay: float, callable: Callable[..., Any], *args: object, **kw: object) -> IDelayedCall:  # noqa: A002
-        """As the reactor's. Its calls have times of the reactor's clock, not of this one."""
-        return self._reactor.callLater(delay, callable, *args, **kw)
-
-    def getDelayedCalls(self) -> Sequence[IDelayedCall]:
-        """As the reactor's."""
-        return self._reactor.getDelayedCalls()
-
-
-def elapsed_seconds() -> float:
-    """Return seconds as `time.monotonic` does, but count the time that the machine is suspended, if the system can."""
-    return time.monotonic() if _BOOT_TIME is None else time.clock_gettime(_BOOT_TIME)
 
 
 @attrs.frozen
@@ -131,7 +95,7 @@ class MailServer:
         opened: IOpenedQueue,
         manager: QueueManager,
         tasks: Tasks,
-        locator_of: Callable[[Settings], Locator],
+        new_locator: Callable[[Settings], Locator],
         observation: Observation,
         bound: Sequence[tuple[str, str, int]],
         stop_timeout_s: float,
@@ -142,7 +106,7 @@ class MailServer:
         self._submit, self._deliver, self._report = tasks.submit, tasks.deliver, tasks.report
         self._admin, self._snapshot = tasks.admin, tasks.snapshot
         self._programs, self._acts, self._web = tasks.programs, tasks.acts, tasks.web
-        self._locator_of = locator_of
+        self._new_locator = new_locator
         self._observation = observation
         self._bound = bound
         self._stop_timeout_s = stop_timeout_s
@@ -173,7 +137,7 @@ class MailServer:
 
     def prepare(self, settings: Settings) -> Callable[[], None]:
         """As `start.server.Server`."""
-        locator, deaths = self._locator_of(settings), deaths_of(settings.deliver.schedule)
+        locator, deaths = self._new_locator(settings), deaths_of(settings.deliver.schedule)
         terms = self._submit.prepare(settings.listeners, settings.directory)
         adopt = self._programs.prepare(settings) if self._programs is not None else None
         web = settings.admin.web
@@ -312,10 +276,9 @@ def _build(
         admin.take_messages(lambda uid: partial(submit.new_injection, uid))
         admin.bind()
         programs = _build_programs(settings, submit, reactor, clock)
-        web_port = web_port_of(settings)
+        web_port = None
         try:
-            if web_port is not None:
-                web_port.bind()
+            web_port = bind_web(settings)
             if programs is not None:
                 programs.bind()
         except BaseException:
@@ -329,8 +292,8 @@ def _build(
         raise
     names = DnsCounters()
 
-    def locator_of(settings: Settings) -> Locator:
-        return build_locator(settings, reactor, clock, bound, names)
+    def new_locator(settings: Settings) -> Locator:
+        return locator_of(settings, cast(DnsReactor, reactor), clock, bound, names)  # `build` has set its clock
 
     audits = observation.audits
     deliver = DeliverTask(
@@ -341,7 +304,7 @@ def _build(
         manager,
         maillog,
         RealDeliveryContext(reactor, clock, reactor),
-        locator_of(settings),
+        new_locator(settings),
         deaths_of(settings.deliver.schedule),
         audits,
     )
@@ -360,13 +323,10 @@ def _build(
     acts = acts_of(settings, opened, manager, reactor, reactor)
     if acts is not None:
         admin.take_acts(acts)
-    web = None
-    if web_port is not None:
-        shown = manager, overviews, opened.state_path, PosixDisk()
-        web = web_port.make_task(*shown, ThreadPool(reactor, "web"), reactor, clock, time.monotonic)
+    web = web_task_of(web_port, opened, manager, overviews, reactor, reactor, clock)
     tasks = Tasks(submit, deliver, report, admin, snapshot, programs, acts, web)
     stop_timeout_s = settings.application.stop_timeout_s
-    return MailServer(opened, manager, tasks, locator_of, observation, bound, stop_timeout_s, directory)
+    return MailServer(opened, manager, tasks, new_locator, observation, bound, stop_timeout_s, directory)
 
 
 def _build_programs(settings: Settings, submit: SubmitTask, reactor: Reactor, clock: IReactorTime) -> ProgramMail | None:
@@ -397,30 +357,3 @@ def open_for_acts(settings: Settings, reactor: Reactor, providers: IProviders) -
     except BaseException:
         opened.release()
         raise
-
-
-def build_locator(
-    settings: Settings,
-    reactor: Reactor,
-    clock: IReactorTime,
-    bound: Sequence[tuple[str, str, int]],
-    counters: DnsCounters,
-) -> Locator:
-    """A locator of the hosts of relays and domains, with an empty cache. `bound`: the addresses that this server listens on;
-    `counters`: where its questions are counted."""
-    dns, client = settings.deliver.dns, settings.deliver.client
-    named = tuple(NameServer(host, port, dns.are_trusted) for host, port in dns.servers)
-    chance = random.SystemRandom()
-    servers = (lambda: named) if named else SystemServers(time.monotonic, are_trusted=dns.are_trusted)
-    # The reactor's timers do not jump: `build` has set its clock.
-    resolver = DnsClient(cast(DnsReactor, reactor), servers, dns.timeout_s, chance, time.monotonic, counters=counters)
-    policy = MxPolicy(
-        fallback=Fallback.ADDRESS if client.fallback_a else Fallback.NONE,
-        loopback=Loopback.ALLOWED if client.loopback else Loopback.REFUSED,
-        port=client.mxport,
-        own_names=frozenset((settings.application.announcehost.decode("ascii").lower(),)),
-        own_endpoints=frozenset((host, port) for _, host, port in bound),
-        is_local=is_local_address,
-    )
-    hosts = HostResolver(resolver, SystemHosts(time.monotonic), chance)
-    return Locator(hosts, MxResolver(resolver, policy, clock, chance), resolver.forget, resolver.press)

@@ -24,6 +24,7 @@ Modules, each with what it is:
     tls_clients  TLS for sessions: contexts, sessions that are resumed
     misses      sessions that missed TLS: what follows, logged and counted
     locator     the hosts of a next hop, by preference
+    assembly    the locator of a configuration, with the resolvers that it asks
     lookups     the look-ups under way, for the schedule
     host_session  one session over a socket, without mail: deadlines, TLS, credentials
     connector   makes the connection of a session, and says why there is none

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 
 
 def amount(value: float | None) -> str:
@@ -39,9 +39,22 @@ def lasting(seconds: float) -> str:
     return f"{seconds / 86400:.0f}d"
 
 
-def moment(at: float, zone: tzinfo | None = None) -> str:
-    """The time of day of UTC seconds; `-` where there is none."""
+def milliseconds(seconds: float) -> str:
+    """A short time in at most 7 cells: `0.4 ms`, `12 ms`, `1.3 s`."""
+    if seconds >= 1:
+        return f"{seconds:.1f} s"
+    return f"{seconds * 1000:.1f} ms" if seconds < 0.00995 else f"{seconds * 1000:.0f} ms"
+
+
+def noun(number: int, what: str) -> str:
+    """The word for so many of a thing: `client`, `clients`."""
+    return what if number == 1 else f"{what}s"
+
+
+def moment(at: float, zone: tzinfo | None = None, form: str = "%H:%M:%S") -> str:
+    """UTC seconds as text in that zone (None: the local one) and the form of `strftime`; `-` for a time that no calendar
+    has."""
     try:
-        return datetime.fromtimestamp(at, zone).strftime("%H:%M:%S")
+        return datetime.fromtimestamp(int(at), UTC).astimezone(zone).strftime(form)
     except (OverflowError, ValueError, OSError):
         return "-"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import tzinfo
 from typing import NamedTuple
 
 from mailismus.observe.amounts import amount, lasting, moment
 from mailismus.observe.figures import HopRow, Picture
 from mailismus.observe.grades import PLAIN, grade_of_hold, grade_of_status
+from mailismus.observe.hop_order import in_order
 from mailismus.observe.overview import Failure, Holding
 from mailismus.top.cells import Span, clean, left, right
-from mailismus.top.state import Pane, Sort, ViewState
+from mailismus.top.state import Pane, ViewState
 
 DIM, HEAD = "dim", "head"
 """Styles beside those of grades."""
@@ -47,29 +48,14 @@ def _matches(state: ViewState, *texts: str) -> bool:
     return not wanted or any(wanted in text.casefold() for text in texts)
 
 
-def _zero(value: float | None) -> float:
-    return 0.0 if value is None else value
-
-
-_KEYS: dict[Sort, Callable[[HopRow], tuple[float, ...]]] = {
-    Sort.HELD: lambda row: (row.figures.entries, row.figures.waits_s),
-    Sort.WAITS: lambda row: (row.figures.waits_s, row.figures.entries),
-    Sort.SENT: lambda row: (_zero(row.delivered), row.figures.delivered),
-    Sort.FAILING: lambda row: (_zero(row.failing), row.figures.deferred + row.figures.failed),
-    Sort.NAME: lambda row: (),
-}
-
-
 def _hops(rows: Iterable[HopRow], state: ViewState, width: int) -> Table:
     name_cells = max(16, min(44, (width - 40) // 2))
     columns = (("IN HAND", 8), ("CONN", 5), ("WAITS", 6), ("SENT/s", 7), ("FAIL/s", 7))
     heading = left("NEXT HOP", name_cells) + "".join(right(name, cells) for name, cells in columns) + "  WHY"
     found = []
-    kept = [row for row in rows if _matches(state, row.figures.name, row.figures.hold, row.figures.reason)]
-    kept.sort(key=lambda row: row.figures.name)
-    kept.sort(key=_KEYS[state.sort], reverse=state.sort is not Sort.NAME)
+    kept = (row for row in rows if _matches(state, row.figures.name, row.figures.hold, row.figures.reason))
     seen: dict[str, int] = {}
-    for row in kept:
+    for row in in_order(kept, state.sort):
         figures = row.figures
         name, style = clean(figures.name), grade_of_hold(figures.hold)
         values = amount(figures.entries), amount(figures.connections), lasting(figures.waits_s)

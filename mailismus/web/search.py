@@ -10,21 +10,20 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from mailismus.admin.model.noted import NotedEntry
+from mailismus.admin.model.noted import noted
 from mailismus.admin.render.content import MAX_HEADER, header_of, unstuff
 from mailismus.admin.server.answers import PAGE_ENTRIES, LookableQueue, Search
 from mailismus.errors import StorageError
-from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.filter import Subject, parse_filter, parse_subject
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Entry, Filter, IContent, Message
-from mailismus.queue.waiting import Waiting
 from mailismus.web.pages.listing import SearchExtent
 from mailismus.web.pages.message import ShownHeader
 
@@ -95,7 +94,7 @@ class Searches:
         began_s, found, left, is_late = self._monotonic(), list[Message](), limit, False
         while left > 0 and not search.is_over and not is_lost():
             for message in await search.next(min(PAGE_ENTRIES, left)):
-                found.append(_noted(message, explanations.of([message], is_brief=is_brief)))
+                found.append(noted(message, explanations.of([message], is_brief=is_brief)))
                 self._remember(message)
                 left -= len(message.entries)
             is_late = self._monotonic() - began_s >= most_s and not search.is_over
@@ -116,7 +115,7 @@ class Searches:
 
     def explain(self, message: Message) -> Message:
         """The same with what is known now of why its entries wait."""
-        return _noted(message, self._queue.explanations().of([message], is_brief=False))
+        return noted(message, self._queue.explanations().of([message], is_brief=False))
 
     def _remember(self, message: Message) -> None:
         self._remembered.pop(message.spool_id, None)
@@ -150,17 +149,6 @@ async def _read_header(content: IContent) -> ShownHeader:
 def _header(pieces: Sequence[bytes]) -> ShownHeader:
     data, is_whole = header_of(unstuff(pieces))
     return ShownHeader(data, is_whole)
-
-
-def _noted(message: Message, waiting: Mapping[QueueId, Waiting]) -> Message:
-    if not waiting:
-        return message
-    return attrs.evolve(message, entries=[_noted_entry(message, entry, waiting) for entry in message.entries])
-
-
-def _noted_entry(message: Message, entry: Entry, waiting: Mapping[QueueId, Waiting]) -> Entry:
-    found = waiting.get(QueueId(message.spool_id, entry.number))
-    return entry if found is None else NotedEntry.of(entry, found)
 
 
 def subject_of(words: Sequence[str], now: float) -> Subject:

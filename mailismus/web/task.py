@@ -1,6 +1,6 @@
 """The web page of a running server, from its start to its end.
 
-*Rules*: whatever can refuse a start is tried in `bind`. Nothing here is needed for mail: what fails later is logged.
+*Rules*: whatever can refuse a start is tried by `WebPort`. Nothing here is needed for mail: what fails later is logged.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from twisted.logger import Logger
 
 from mailismus.admin.server.answers import LookableQueue
 from mailismus.admin.server.overview import NewOverview
+from mailismus.config.values.names import format_host_port
 from mailismus.config.values.settings import WebSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
@@ -32,17 +33,14 @@ _KEY_BYTES = 32
 
 
 class WebPort:
-    """The listening sockets, bound before there is anything to show. `host`: the name that the server announces."""
+    """The listening sockets, bound before there is anything to show. `guard`: who may ask. `host`: the name that the server
+    announces."""
 
     def __init__(self, settings: WebSettings, host: str) -> None:
-        self._settings, self._host = settings, host
-        self._bound: list[listen.ListeningSocket] = []
-        self.guard: WebGuard | None = None
-
-    def bind(self) -> None:
-        """Read the password and make the sockets. Raises `StartError`."""
-        self.guard = self.make_guard(self._settings)
-        self._bound = listen.bind("web", self._settings.interface, self._settings.port)
+        """Read the password and bind the sockets. Raises `StartError`."""
+        self._host = host
+        self.guard = self.make_guard(settings)
+        self._bound = listen.bind("web", settings.interface, settings.port)
 
     def make_guard(self, settings: WebSettings) -> WebGuard:
         """Who may ask by these settings. Blocks. Raises `StartError`."""
@@ -68,23 +66,9 @@ class WebPort:
         """Give the sockets up."""
         listen.close_all(self.release())
 
-    def make_task(
-        self,
-        queue: LookableQueue,
-        overviews: NewOverview,
-        state_path: str | None,
-        disk: IDisk,
-        worker: IWorker,
-        sockets: IReactorSocket,
-        clock: IReactorTime,
-        monotonic: Callable[[], float],
-    ) -> WebTask:
-        """The page at this port, which is bound. As `WebTask`."""
-        return WebTask(self, queue, overviews, state_path, disk, worker, sockets, clock, monotonic)
-
 
 class WebTask:
-    """The page. `port` is bound."""
+    """The page at a port."""
 
     _log = Logger()
 
@@ -102,7 +86,6 @@ class WebTask:
     ) -> None:
         """`state_path`: the directory of state files; None: there is none. `worker`: one thread of its own. `clock`: UTC
         seconds."""
-        assert port.guard is not None, "it is bound"
         self._port, self._sockets = port, sockets
         pictures = Pictures(overviews)
         self._recorder = Recorder(pictures.take, state_path, disk, worker, clock)
@@ -125,8 +108,7 @@ class WebTask:
             adopt = self._sockets.adoptStreamPort
             self._listening.append(adopt(one.bound.fileno(), one.family, self._connections))  # type: ignore[arg-type]  # a private type is wanted
             one.bound.close()
-            host = f"[{one.host}]" if ":" in one.host else one.host
-            self._log.info("The web page is at http://{host}:{port}/", host=host, port=one.port)
+            self._log.info("The web page is at http://{endpoint}/", endpoint=format_host_port((one.host, one.port)))
 
     def prepare(self, settings: WebSettings) -> Callable[[], None]:
         """Read the password again, in a thread; the result judges by it. Raises `StartError`."""

@@ -9,8 +9,8 @@ CODE = """\
 import sys
 import mailismus.app, mailismus.run, mailismus.__main__
 from mailismus.config.read.load import default_settings
-from mailismus.web.assembly import web_port_of
-assert web_port_of(default_settings(sys.argv[1])) is None
+from mailismus.web.assembly import bind_web
+assert bind_web(default_settings(sys.argv[1])) is None
 print(sorted(name for name in ("jinja2", "twisted.web.http", "mailismus.web.site") if name in sys.modules))
 """
 

@@ -15,6 +15,7 @@ from mailismus.web.pages.templates import NAMES, SCRIPT, STYLE
 from mailismus.web.search import MAX_SEARCHES, MOST_S, MOST_S_AGAIN, REMEMBERED
 from mailismus.web.site import MOST_ENTRIES
 from tests.admin.samples import Told, bounced, deferred, incoming, message
+from tests.admin.test_attempts import tried
 from tests.top.samples import busy
 from tests.web.browsers import GONE
 from tests.web.pages import FakeQueue, Pieces, Place, found_in, parse, text_of, texts_of
@@ -223,6 +224,14 @@ def message_text(queue: FakeQueue, name: str = "0000000100000001") -> str:
 
 
 RECEIVED = b"Received: from x ([192.0.2.7])\r\n\tby mx with ESMTPS id 0000000100000001;\r\n\tnow\r\n"
+
+
+def test_attempts_that_are_not_kept_have_a_name_on_the_page() -> None:
+    entry = attrs.evolve(deferred(), words=tried(9).entries[0].words)
+    page = parse(Place(queue=FakeQueue([message(1, entry)])).get("/message?id=0000000100000001"))
+    names, told = texts_of(page, "//section[@class='entry']//dt"), texts_of(page, "//section[@class='entry']//dd")
+    assert told[names.index("2 to 4")] == "not kept"
+    assert names[-1] == "attempt 9"
 
 
 def test_a_message_is_shown_as_queue_show_does() -> None:

@@ -21,10 +21,12 @@ from mailismus.admin.client.acting import Preview, act, all_acts, go_on, preview
 from mailismus.admin.client.source import QueueSource
 from mailismus.admin.commands import wording
 from mailismus.admin.commands.command import Command, Reach, argument_type, fill_filter, positive
+from mailismus.admin.commands.progress import ProgressLine
 from mailismus.admin.protocol.acting import LONGEST_REASON, ShownAct
-from mailismus.admin.render.listing import moment
+from mailismus.admin.render.listing import due_moment
 from mailismus.config.values.units import UnitError, parse_time_ms
 from mailismus.errors import StartError
+from mailismus.observe.amounts import moment
 from mailismus.observe.text import shown
 from mailismus.queue.acts.act import ActKind, ActState, number_of
 from mailismus.queue.acts.redirect import parse_relay
@@ -146,19 +148,13 @@ def _watch(progress: Generator[ShownAct, None, None], total: int, out: TextIO) -
     """Show an act until it has gone over the queue, then what it did."""
     shown_act: ShownAct | None = None
     began_s = time.monotonic()
-    width = 0
-    is_undo = False
+    terminal = ProgressLine(out)
     with closing(progress):
         for shown_act in progress:
             is_undo = shown_act.act.state in (ActState.UNDOING, ActState.UNDONE)
-            if out.isatty():
-                done = shown_act.act.restored if is_undo else shown_act.act.entries
-                text = _progress(done, total, time.monotonic() - began_s)
-                out.write("\r" + text.ljust(width))
-                out.flush()
-                width = len(text)
-    if width:
-        out.write("\r" + " " * width + "\r")
+            done = shown_act.act.restored if is_undo else shown_act.act.entries
+            terminal.write(_progress(done, total, time.monotonic() - began_s))
+    terminal.end()
     if shown_act is not None:
         for line in _result_lines(shown_act):
             out.write(line + "\n")
@@ -178,7 +174,7 @@ def _result_lines(found: ShownAct) -> Iterator[str]:
         yield f"{one.name} {one.state.value}: {_count(one.restored, 'entry', 'entries')} restored{gone}"
         return
     if one.is_in_force:
-        until = "" if one.until is None else f", until {moment(one.until, None, _FORM)}"
+        until = "" if one.until is None else f", until {due_moment(one.until, None, _FORM)}"
         yield f"{one.name}: mail to come that matches is held from now on{until}; to end it: mailismus queue undo {one.name}"
         return
     kept = f", {one.removed} of them for good" if one.removed else ""
@@ -210,7 +206,7 @@ def _act_lines(found: ShownAct) -> Iterator[str]:
     facts += [f"{one.removed} for good"] if one.removed else []
     facts += [f"{one.restored} restored by {_user(one.undone_by)}"] if one.undone_by >= 0 else []
     facts += [f"to {_text(order.relay)}"] if order.relay else []
-    facts += [f"until {moment(one.until, None, _FORM)}"] if one.until is not None else []
+    facts += [f"until {due_moment(one.until, None, _FORM)}"] if one.until is not None else []
     yield f"       {', '.join(facts)}"
     words = " ".join(order.words) if order.words else "--all"
     yield f"       {_text(words)}: {_text(order.reason)}"

@@ -1,7 +1,7 @@
 """Progress of a long command: one line at a terminal, written again and again. In a pipe, nothing.
 
-*Rules*: it goes to standard error, and is gone when the command goes on to print. A command that reads files for long and
-has no number of its own says how much this process has read.
+*Rules*: it is gone when the command goes on to print. A command that reads files for long and has no number of its own says
+how much this process has read.
 """
 
 from __future__ import annotations
@@ -26,19 +26,21 @@ class ProgressLine:
 
     def __init__(self, terminal: TextIO) -> None:
         self._terminal = terminal
-        self._is_shown = terminal.isatty()
+        self.is_shown = terminal.isatty()
         self._next_s = 0.0
         self._width = 0
 
     def show(self, what: str, done: int, total: int) -> None:
         """Show how much is done. `total` 0: not known."""
-        if not self._is_shown or time.monotonic() < self._next_s:
+        if time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + INTERVAL_S
         self.write(f"{what}: {done:,}" + (f" of {total:,}" if total else ""))
 
     def write(self, text: str) -> None:
         """Show this text in place of the last one."""
+        if not self.is_shown:
+            return
         self._terminal.write("\r" + text.ljust(self._width))
         self._terminal.flush()
         self._width = len(text)
@@ -60,11 +62,10 @@ class Ticker:
         self._is_over = threading.Event()
         self._begun_s, self._read_before = time.monotonic(), bytes_read()
         self._thread: threading.Thread | None = None
-        self._is_shown = terminal.isatty()
 
     def start(self) -> None:
         """Begin, where there is a terminal."""
-        if self._is_shown:
+        if self._line.is_shown:
             self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
             self._thread.start()
 

@@ -35,7 +35,6 @@ from mailismus.admin.render.listing import (
     count_json,
     count_lines,
     json_lines,
-    moment,
 )
 from mailismus.admin.render.message import entry_lines, envelope_lines
 from mailismus.admin.render.picture import MAX_ROWS, shape_svg
@@ -43,6 +42,7 @@ from mailismus.admin.render.screen import ScreenListing
 from mailismus.admin.render.why import known_json, known_lines, why_json, why_lines
 from mailismus.errors import StartError, StorageError
 from mailismus.mail.ids import SpoolId, parse_queue_id, parse_spool_id, spool_name
+from mailismus.observe.amounts import moment
 from mailismus.queue.filter import parse_subject
 from mailismus.smtp.trace import read_received
 

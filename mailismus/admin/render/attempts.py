@@ -5,17 +5,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import tzinfo
 
-from mailismus.admin.render.listing import moment
+from mailismus.config.values.units import show_time_ms
 from mailismus.mail.attempts import PastAttempt, attempts_of
+from mailismus.observe.amounts import moment
 from mailismus.observe.text import shown
 from mailismus.queue.interface import Entry
 
 NO_HOST = (b"", b"-", b"none")
 """What an outcome that reached no host names."""
 
+_PART = re.compile(r"[0-9]+[a-z]+")
 _FORM = "%a %b %d %H:%M:%S %Y"
 
 Row = dict[str, int | str | None]
@@ -58,9 +61,5 @@ def attempt_text(attempt: PastAttempt, zone: tzinfo | None) -> str:
 
 def _wait(seconds: int) -> str:
     """A time as in the configuration, by its two largest units."""
-    parts = []
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60), ("s", 1)):
-        count, seconds = divmod(seconds, size)
-        if count:
-            parts.append(f"{count}{unit}")
+    parts = _PART.findall(show_time_ms(seconds * 1000))
     return "".join(parts[:2]) or "0s"

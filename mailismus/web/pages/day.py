@@ -1,74 +1,32 @@
-"""The history of the last day, as values for its template (pure)."""
+"""The history of the last day, as values for its template, and that of the last hour (pure)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import tzinfo
 
+import attrs
+
 from mailismus.observe.amounts import amount
 from mailismus.web.history.samples import SPAN_S, Sample
-from mailismus.web.pages.plot import Plot, Point, plot
+from mailismus.web.pages.plot import Plot, plot
 
 HOUR_S = 3600.0
 
 
-def day_values(samples: Sequence[Sample], now: float, zone: tzinfo | None = None) -> Mapping[str, object]:
-    """The values. `zone`: of the times shown; None: the local one."""
-    begin = now - SPAN_S
+@attrs.frozen
+class _Chart:
+    """What a plot shows. `curves`: name, kind and value of each line; `show` and `most`: as of `plot`."""
 
-    def of(read: Callable[[Sample], float | None]) -> Sequence[Point]:
-        return [(sample.at, read(sample)) for sample in samples]
+    title: str
+    curves: Sequence[tuple[str, str, Callable[[Sample], float | None]]]
+    show: Callable[[float | None], str] = amount
+    most: float | None = None
 
-    plots = [
-        plot(
-            "Messages a second",
-            [("received", "a", of(lambda one: one.came)), ("sent", "b", of(lambda one: one.sent))],
-            *(begin, now, amount, zone),
-        ),
-        plot(
-            "Attempts that failed, a second",
-            [("deferred", "warn", of(lambda one: one.deferred)), ("failed", "bad", of(lambda one: one.failed))],
-            *(begin, now, amount, zone),
-        ),
-        plot(
-            "Entries that wait",
-            [
-                ("deferred", "warn", of(lambda one: one.waiting)),
-                ("incoming", "a", of(lambda one: one.incoming)),
-                ("held", "b", of(lambda one: one.held)),
-            ],
-            *(begin, now, amount, zone),
-        ),
-        plot(
-            "Connections",
-            [("to hosts", "b", of(lambda one: one.connections)), ("of clients", "a", of(lambda one: one.clients))],
-            *(begin, now, amount, zone),
-        ),
-        plot("Barriers of the disk, ms each", [("mean", "a", of(_barrier_ms))], begin, now, amount, zone),
-        plot("Free space", [("least", "b", of(lambda one: one.free_share))], begin, now, _percent, zone, most=1.0),
-    ]
-    return {"plots": plots, "count": len(samples)}
-
-
-def last_hour(samples: Sequence[Sample], now: float, zone: tzinfo | None = None) -> Sequence[Plot]:
-    """What came, went and waited in the last hour."""
-    found = [sample for sample in samples if sample.at >= now - HOUR_S]
-    came = [(sample.at, sample.came) for sample in found]
-    sent = [(sample.at, sample.sent) for sample in found]
-    waiting = [(sample.at, float(sample.waiting)) for sample in found]
-    incoming = [(sample.at, float(sample.incoming)) for sample in found]
-    return (
-        plot(
-            "Messages a second",
-            [("received", "a", came), ("sent", "b", sent)],
-            *(now - HOUR_S, now, amount, zone),
-        ),
-        plot(
-            "Entries that wait",
-            [("deferred", "warn", waiting), ("incoming", "a", incoming)],
-            *(now - HOUR_S, now, amount, zone),
-        ),
-    )
+    def plot(self, samples: Sequence[Sample], begin: float, end: float, zone: tzinfo | None) -> Plot:
+        """The plot of these samples."""
+        lines = [(name, kind, [(one.at, read(one)) for one in samples]) for name, kind, read in self.curves]
+        return plot(self.title, lines, begin, end, self.show, zone, self.most)
 
 
 def _barrier_ms(sample: Sample) -> float | None:
@@ -77,3 +35,31 @@ def _barrier_ms(sample: Sample) -> float | None:
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.0%}"
+
+
+_MESSAGES = _Chart("Messages a second", (("received", "a", lambda one: one.came), ("sent", "b", lambda one: one.sent)))
+_WAITING = (("deferred", "warn", lambda one: one.waiting), ("incoming", "a", lambda one: one.incoming))
+_DAY = (
+    _MESSAGES,
+    _Chart(
+        "Attempts that failed, a second",
+        (("deferred", "warn", lambda one: one.deferred), ("failed", "bad", lambda one: one.failed)),
+    ),
+    _Chart("Entries that wait", (*_WAITING, ("held", "b", lambda one: one.held))),
+    _Chart("Connections", (("to hosts", "b", lambda one: one.connections), ("of clients", "a", lambda one: one.clients))),
+    _Chart("Barriers of the disk, ms each", (("mean", "a", _barrier_ms),)),
+    _Chart("Free space", (("least", "b", lambda one: one.free_share),), _percent, 1.0),
+)
+_HOUR = (_MESSAGES, _Chart("Entries that wait", _WAITING))
+
+
+def day_values(samples: Sequence[Sample], now: float, zone: tzinfo | None = None) -> Mapping[str, object]:
+    """The values. `zone`: of the times shown; None: the local one."""
+    return {"plots": [chart.plot(samples, now - SPAN_S, now, zone) for chart in _DAY], "count": len(samples)}
+
+
+def last_hour(samples: Sequence[Sample], now: float, zone: tzinfo | None = None) -> Sequence[Plot]:
+    """What came, went and waited in the last hour."""
+    begin = now - HOUR_S
+    found = [sample for sample in samples if sample.at >= begin]
+    return [chart.plot(found, begin, now, zone) for chart in _HOUR]

@@ -2,43 +2,31 @@
 
 from __future__ import annotations
 
-import enum
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import tzinfo
 
 import attrs
 
-from mailismus.observe.amounts import amount, lasting, moment, size
+from mailismus.observe.amounts import amount, lasting, milliseconds, moment, noun, size
 from mailismus.observe.figures import Barriers, HopRow, Picture
-from mailismus.observe.grades import BAD, GOOD, PLAIN, WARN, grade_of_hold, grade_of_status
+from mailismus.observe.grades import (
+    BAD,
+    GOOD,
+    PLAIN,
+    WARN,
+    grade_of_barriers,
+    grade_of_hold,
+    grade_of_space,
+    grade_of_status,
+)
+from mailismus.observe.hop_order import HopOrder, in_order
 
 _DOMAIN = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+").fullmatch
 
 FEW_ROWS = 25
 """Next hops that are shown unless all are asked for."""
-_LOW_SHARE = 0.1
-_SLOW_S = 0.1
-
-
-class HopOrder(enum.Enum):
-    """The order of next hops, the most first; its value is what stands in the address."""
-
-    HELD = "held"
-    WAITS = "waits"
-    SENT = "sent"
-    FAILING = "failing"
-    NAME = "name"
-
-
-_KEYS: Mapping[HopOrder, Callable[[HopRow], tuple[float, ...]]] = {
-    HopOrder.HELD: lambda row: (row.figures.entries, row.figures.waits_s),
-    HopOrder.WAITS: lambda row: (row.figures.waits_s, row.figures.entries),
-    HopOrder.SENT: lambda row: (row.delivered or 0.0, row.figures.delivered),
-    HopOrder.FAILING: lambda row: (row.failing or 0.0, row.figures.deferred + row.figures.failed),
-    HopOrder.NAME: lambda row: (),
-}
 
 
 @attrs.frozen
@@ -81,17 +69,21 @@ class FailureRow:
     grade: str
 
 
+def key_of(order: HopOrder) -> str:
+    """An order as it stands in the address."""
+    return order.name.lower()
+
+
 def order_of(text: str) -> HopOrder:
     """The order that an address asks for."""
-    return next((order for order in HopOrder if order.value == text), HopOrder.HELD)
+    return next((order for order in HopOrder if key_of(order) == text), HopOrder.HELD)
 
 
 def front_values(
     picture: Picture, order: HopOrder, zone: tzinfo | None = None, *, has_all: bool = False
 ) -> dict[str, object]:
     """The values. `zone`: of the times shown; None: the local one; `has_all`: all next hops are shown."""
-    rows = sorted(picture.rows, key=lambda row: row.figures.name)
-    rows.sort(key=_KEYS[order], reverse=order is not HopOrder.NAME)
+    rows = in_order(picture.rows, order)
     shown = rows if has_all else rows[:FEW_ROWS]
     return {
         "name": picture.name,
@@ -102,7 +94,7 @@ def front_values(
         "groups": (("In", _come(picture)), ("Out", _gone(picture)), ("Queue", _queue(picture)), ("Disk", _disk(picture))),
         "hops": [_hop(row) for row in shown],
         "more_hops": len(rows) - len(shown),
-        "order": order.value,
+        "order": key_of(order),
         "orders": _ORDERS,
         "holds": [(one.hold, one.subject, one.sentence, grade_of_hold(one.hold)) for one in picture.holds],
         "failures": [
@@ -121,12 +113,12 @@ def front_values(
 
 
 _ORDERS = (
-    (HopOrder.NAME.value, "Next hop"),
-    (HopOrder.HELD.value, "In hand"),
+    (key_of(HopOrder.NAME), "Next hop"),
+    (key_of(HopOrder.HELD), "In hand"),
     ("", "Conn."),
-    (HopOrder.WAITS.value, "Waits"),
-    (HopOrder.SENT.value, "Sent/s"),
-    (HopOrder.FAILING.value, "Failing/s"),
+    (key_of(HopOrder.WAITS), "Waits"),
+    (key_of(HopOrder.SENT), "Sent/s"),
+    (key_of(HopOrder.FAILING), "Failing/s"),
     ("", "Why"),
 )
 """The columns of next hops: the order that their heading asks for, and the heading."""
@@ -138,7 +130,7 @@ def _come(picture: Picture) -> Sequence[Tile]:
         Tile(amount(traffic.messages), "messages/s"),
         Tile(amount(traffic.recipients), "recipients/s"),
         Tile(size(traffic.bytes_in), "a second"),
-        Tile(amount(picture.clients), "client" if picture.clients == 1 else "clients"),
+        Tile(amount(picture.clients), noun(picture.clients, "client")),
         Tile(amount(traffic.refused), "refused/s", WARN if traffic.refused else PLAIN),
     )
 
@@ -150,7 +142,7 @@ def _gone(picture: Picture) -> Sequence[Tile]:
         Tile(amount(traffic.deferred), "deferred/s", WARN if traffic.deferred else PLAIN),
         Tile(amount(traffic.failed), "failed/s", BAD if traffic.failed else PLAIN),
         Tile(size(traffic.bytes_out), "a second"),
-        Tile(amount(picture.connections), "connection" if picture.connections == 1 else "connections"),
+        Tile(amount(picture.connections), noun(picture.connections, "connection")),
     )
 
 
@@ -160,9 +152,9 @@ def _queue(picture: Picture) -> Sequence[Tile]:
     if picture.waiting_jobs:
         found.append(Tile(amount(picture.waiting_jobs), "want a connection", WARN))
     if picture.troubled_hosts:
-        found.append(Tile(amount(picture.troubled_hosts), "dead hosts", WARN))
+        found.append(Tile(amount(picture.troubled_hosts), noun(picture.troubled_hosts, "dead host"), WARN))
     if picture.stuck:
-        found.append(Tile(amount(picture.stuck), "stuck maildirs", BAD))
+        found.append(Tile(amount(picture.stuck), noun(picture.stuck, "stuck maildir"), BAD))
     if picture.in_doubt:
         found.append(Tile(amount(picture.in_doubt), "in doubt"))
     return found
@@ -172,25 +164,18 @@ def _disk(picture: Picture) -> Sequence[Tile]:
     found = [*_barriers(picture.barriers)] if picture.barriers is not None else []
     for space in picture.spaces:
         text = f"of {size(space.size_bytes)} free ({space.of})"
-        found.append(Tile(f"{space.share:.0%}", text, BAD if space.share < _LOW_SHARE else PLAIN))
+        found.append(Tile(f"{space.share:.0%}", text, grade_of_space(space.share)))
     return found
 
 
 def _barriers(barriers: Barriers) -> Sequence[Tile]:
     found = [Tile(amount(barriers.batches), "barriers/s")]
     if barriers.mean_s is not None and barriers.slow_s is not None:
-        bound = "unknown" if math.isinf(barriers.slow_s) else f"below {_milliseconds(barriers.slow_s)}"
-        grade = WARN if barriers.mean_s >= _SLOW_S else PLAIN
-        found.append(Tile(_milliseconds(barriers.mean_s), f"each, 95 % {bound}", grade))
+        bound = "unknown" if math.isinf(barriers.slow_s) else f"below {milliseconds(barriers.slow_s)}"
+        found.append(Tile(milliseconds(barriers.mean_s), f"each, 95 % {bound}", grade_of_barriers(barriers.mean_s)))
     if barriers.failures:
         found.append(Tile(amount(barriers.failures), "failed barriers", BAD))
     return found
-
-
-def _milliseconds(seconds: float) -> str:
-    if seconds >= 1:
-        return f"{seconds:.1f} s"
-    return f"{seconds * 1000:.1f} ms" if seconds < 0.00995 else f"{seconds * 1000:.0f} ms"
 
 
 def _hop(row: HopRow) -> Hop:

@@ -9,7 +9,7 @@ import attrs
 
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.model.noted import NotedEntry
-from mailismus.admin.render.listing import NULL_SENDER, due_word, moment, reason_of
+from mailismus.admin.render.listing import NULL_SENDER, due_moment, due_word, reason_of
 from mailismus.mail.ids import format_spool_id
 from mailismus.observe.amounts import lasting, size
 from mailismus.observe.grades import PLAIN, grade_of_hold
@@ -83,7 +83,7 @@ def _rows(message: Message, now: float, zone: tzinfo | None) -> Iterator[EntryRo
             shown(message.sender) if message.sender else NULL_SENDER,
             shown(entry.recipient),
             entry.attempts,
-            f"{due_word(entry.area)} {moment(entry.due_at, zone, FORM)}",
+            f"{due_word(entry.area)} {due_moment(entry.due_at, zone, FORM)}",
             shown(reason_of(entry)),
             grade_of_entry(entry),
         )

@@ -1,8 +1,7 @@
-"""One message with its entries, as values for its template (pure): the lines of `queue show`, by the same functions."""
+"""One message with its entries, as values for its template (pure): what `queue show` tells, by the same functions."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from datetime import tzinfo
 
@@ -10,15 +9,14 @@ import attrs
 
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.render.content import harmless_lines
-from mailismus.admin.render.listing import moment, reason_of
-from mailismus.admin.render.message import entry_lines, envelope_lines
+from mailismus.admin.render.listing import reason_of
+from mailismus.admin.render.message import Field, entry_fields, envelope_fields
 from mailismus.mail.ids import format_spool_id, spool_name
+from mailismus.observe.amounts import moment
 from mailismus.observe.text import shown
 from mailismus.queue.interface import Message
 from mailismus.smtp.trace import read_received
 from mailismus.web.pages.listing import FORM, SearchExtent, grade_of_entry
-
-_FIELD = re.compile(r"([a-z][a-z0-9 ]{0,20}): +(.*)", re.DOTALL).fullmatch
 
 
 @attrs.frozen
@@ -28,14 +26,6 @@ class ShownHeader:
     data: bytes = b""
     is_whole: bool = True
     trouble: str = ""
-
-
-@attrs.frozen
-class Field:
-    """A line of a message or entry: a name and what is told. `name` empty: it goes on with the line before."""
-
-    name: str
-    text: str
 
 
 @attrs.frozen
@@ -61,10 +51,10 @@ def message_values(
     `found_at`: when these parts were found; None: now."""
     first = messages[0]
     came_in = read_received(header.data, spool_name(first.spool_id))
-    envelope = envelope_lines(first, came_in, zone, is_one_recipient=is_one_recipient)
+    envelope = envelope_fields(first, came_in, zone, is_one_recipient=is_one_recipient)
     return {
         "id": format_spool_id(first.spool_id),
-        "envelope": fields_of(envelope),
+        "envelope": list(envelope),
         "entries": [part for message in messages for part in _parts(message, zone)],
         "found_at": "" if found_at is None else moment(found_at, zone, FORM),
         "is_cut": (looked.is_cut or looked.is_late) and not is_one_recipient,
@@ -75,20 +65,9 @@ def message_values(
     }
 
 
-def fields_of(lines: Iterable[str]) -> Sequence[Field]:
-    """Lines of `queue show` as names and texts."""
-    found = []
-    for line in lines:
-        if not line:
-            continue
-        field = _FIELD(line)
-        found.append(Field("", line.lstrip(": ")) if field is None else Field(field[1], field[2]))
-    return found
-
-
 def _parts(message: Message, zone: tzinfo | None) -> Iterable[EntryPart]:
     for entry in message.entries:
         prefix = f"{format_spool_id(message.spool_id)}-{entry.number}"
         told = shown(reason_of(entry))
-        fields = [field for field in fields_of(entry_lines(message, entry, zone)) if field.name != "now"]  # it is told above
+        fields = [(name, text) for name, text in entry_fields(message, entry, zone) if name != "now"]  # it is told above
         yield EntryPart(prefix, grade_of_entry(entry), told, fields)
