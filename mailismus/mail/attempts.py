@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import attrs
 
-from mailismus.mail.words import LONGEST_WORDS, decode_words, encode_words
+from mailismus.mail.words import LONGEST_WORDS, decode_words, encode_words, escape, unescape
 
 TRIES = b"tries"
 LAST = 5
@@ -30,7 +30,7 @@ LONGEST = 600
 MAX_HOST = 100
 """Bytes kept of a host, `name[ip]:port`."""
 MAX_TLS = 20
-"""Bytes kept of the level of TLS."""
+"""Bytes kept of the level of TLS, and of the enhanced status code."""
 TEXTS = (100, 70, 50, 40, 30, 20, 0)
 """Bytes kept of each text: the first of these with which the word is short enough."""
 CUT = b"..."
@@ -45,7 +45,6 @@ _FIELD = rb"[!-$&-+\--{}~]*(?:%[0-9A-F]{2}[!-$&-+\--{}~]*)*"
 _ATTEMPT = re.compile(
     rb"((\d{1,9}),\d{1,11},(?:d\d{1,9}|[bx]))(?:,(%b,%b,\d{3},%b),(%b))?" % (_FIELD, _FIELD, _FIELD, _FIELD)
 ).fullmatch
-_ESCAPED = re.compile(rb"%([0-9A-F]{2})")
 
 
 @attrs.frozen
@@ -185,12 +184,8 @@ def _cut_quoted(text: bytes, longest: int) -> bytes:
 
 
 def _quote(field: bytes) -> bytes:
-    return _UNSAFE.sub(_escape, field).replace(b" ", b"+")
-
-
-def _escape(found: re.Match[bytes]) -> bytes:
-    return b"%%%02X" % found[0][0]
+    return escape(field, _UNSAFE).replace(b" ", b"+")
 
 
 def _unquote(field: bytes) -> bytes:
-    return _ESCAPED.sub(lambda found: bytes((int(found[1], 16),)), field.replace(b"+", b" "))
+    return unescape(field.replace(b"+", b" "))

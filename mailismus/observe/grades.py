@@ -4,7 +4,7 @@ from __future__ import annotations
 
 GOOD, WARN, BAD, PLAIN = "good", "warn", "bad", ""
 _HOLDS = {
-    **dict.fromkeys(("underway", "queued", "next", ""), PLAIN),
+    **dict.fromkeys(("underway", "queued", "act", "next", ""), PLAIN),
     **dict.fromkeys(("dead", "disk", "queue", "machine", "maildir", "report"), BAD),
 }
 """Grades of holds by their words; all others are warnings."""

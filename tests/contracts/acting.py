@@ -123,6 +123,18 @@ def acts_of_redirections(bench: Bench) -> list[list[int]]:
     return [[one.act for one in redirects] for redirects in found if redirects]
 
 
+def started_again(harness: DurableHarness, bench: ActBench, *, is_crash: bool) -> ActBench:
+    """The queue and its acts after a stop, or a power cut, and another start."""
+    if is_crash:
+        bench.worker.fault = OSError("the process is gone")
+        bench.disk.power_cut()
+        queue = harness.crash(bench.queue)
+    else:
+        bench.wait(bench.acts.stop())
+        queue = harness.restart(bench.queue)
+    return ActBench(harness, queue, bench.disk)
+
+
 class ActingContract(Contract):
     """Acts while the queue runs."""
 
@@ -260,14 +272,7 @@ class DurableActingContract(Contract):
         rule = bench.rule("domain=held.example")
         bench.accept(b"a@held.example", b"b@free.example")
         bench.harness.advance(1)
-        if is_crash:
-            bench.worker.fault = OSError("the process is gone")
-            bench.disk.power_cut()
-            queue = harness.crash(bench.queue)
-        else:
-            bench.wait(bench.acts.stop())
-            queue = harness.restart(bench.queue)
-        after = ActBench(harness, queue, bench.disk)
+        after = started_again(harness, bench, is_crash=is_crash)
         assert after.acts.all()[0].state is ActState.IN_FORCE
         after.accept(b"c@held.example")
         assert after.held() == [b"a@held.example", b"c@held.example"]
@@ -291,14 +296,7 @@ class DurableActingContract(Contract):
         for _ in range(steps):
             bench.harness.advance(0.05)
         number = run.act.number
-        if is_crash:
-            bench.worker.fault = OSError("the process is gone")
-            bench.disk.power_cut()
-            queue = harness.crash(bench.queue)
-        else:
-            bench.wait(bench.acts.stop())
-            queue = harness.restart(bench.queue)
-        after = ActBench(harness, queue, bench.disk)
+        after = started_again(harness, bench, is_crash=is_crash)
         area = {ActKind.HOLD: Area.HELD, ActKind.DELETE: Area.DELETED}.get(kind, Area.INCOMING)
         for _ in range(1000):
             if after.acts.all()[0].state is ActState.DONE:

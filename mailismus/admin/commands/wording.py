@@ -104,6 +104,7 @@ reasons, as the metrics and the log have them:
   local user maildir               local deliveries
   disk queue machine               trouble of this machine
   underway queued later report next start      nothing holds it back
+  act                              an act holds it, or has deleted it
 
 Without an entry it says what is known of the domain's mail hosts. Without a
 running server it reads the files, and knows which hosts were dead. An ID that

@@ -247,8 +247,9 @@ class DueEntries(Generic[M]):
         if shares is not None and wanted:
             room = shares.room_for(template.sender, wanted, is_cut=wanted < left)
         is_refused = room < wanted
-        entries: list[Entry] = []
-        out = known.changing_out() if room > 0 else set()
+        if room <= 0:
+            return 0, is_refused
+        out, entries = known.changing_out(), list[Entry]()
         while room > 0 and first < len(waiting):
             entry = waiting[first]
             first += 1

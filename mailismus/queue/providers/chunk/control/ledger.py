@@ -28,8 +28,6 @@ NEAR_S = 5.0
 """Entries that are due within this time stay in memory."""
 MOST_WAITING = 20_000
 """Entries in memory that are not out, beyond which no more of those come in that are on disk alone."""
-COUNTED_S = 0.05
-"""Seconds for which the number of entries that are out is good enough."""
 
 
 @attrs.define(eq=False)
@@ -62,7 +60,6 @@ class ChunkLedger:
         self.new_numbers: set[int] = set()
         """Numbers of the messages in S4, in memory and at rest. Read only."""
         self._is_local, self._now, self._forget_content = is_local, now, forget_content
-        self._counted_at, self._counted_out = -1.0, 0
 
     def find(self, queue_id: QueueId) -> KnownChunk | None:
         """The message in memory of an entry that is there."""
@@ -111,16 +108,8 @@ class ChunkLedger:
         self.resting.add_found(facts)
 
     def is_crowded(self) -> bool:
-        """Whether `MOST_WAITING` entries wait in memory. Those that are out do not count: the caller of `take` bounds
-        them."""
-        count = self.index.entry_count
-        if count < MOST_WAITING:
-            return False
-        now = self._now()
-        if not 0 <= now - self._counted_at < COUNTED_S:
-            self._counted_at = now
-            self._counted_out = sum(len(known.out) for known in self.index.messages.values())
-        return count - self._counted_out >= MOST_WAITING
+        """Whether `MOST_WAITING` entries wait in memory."""
+        return not self.index.has_room(MOST_WAITING, self._now())
 
     # ------------------------------------------------------------------ rest
 

@@ -74,7 +74,7 @@ class WaitingLines:
 
     def add(self, line: FoundLine, at: float) -> None:
         """Add a line that may be handed out from `at` on."""
-        self._wait(line, at)
+        self._wait((at, line.offset, line))
 
     def forget(self, offset: int) -> None:
         """Forget a line that is out, or done. With the last one goes all that is left of others: the cluster may be gone
@@ -104,7 +104,7 @@ class WaitingLines:
             else:
                 later.append((line, at))
         for known in behind:
-            self._wait(self._line_of(known), known[0])
+            self._wait(known)
         later.sort(key=_time)
         room, near = self._all_later.room, now + HORIZON_S
         for position, (line, at) in enumerate(later):
@@ -199,19 +199,16 @@ class WaitingLines:
             return None
         at, _, line = known
         if at > now:
-            self._wait(self._line_of(known), at)
+            self._wait(known)
             return None
         if isinstance(line, bytes):
-            line = self._line_of(known)
+            line = unpack(offset, self._area, line)
             self._lines[offset] = at, offset, line
         return line
 
-    def _line_of(self, known: _Waiting | _Ready) -> FoundLine:
-        _, offset, line = known
-        return unpack(offset, self._area, line) if isinstance(line, bytes) else line
-
-    def _wait(self, line: FoundLine, at: float) -> None:
-        waiting = self._lines[line.offset] = at, line.offset, pack(line)
+    def _wait(self, known: _Waiting | _Ready) -> None:
+        at, offset, line = known
+        waiting = self._lines[offset] = at, offset, line if isinstance(line, bytes) else pack(line)
         self._all_later.count += 1
         heapq.heappush(self._later, waiting)
 

@@ -8,6 +8,7 @@ runner is an area and a retry interval (`format.record.interval_of`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 import attrs
@@ -100,13 +101,13 @@ class Piece:
         "sequence",
     )
 
-    def __init__(self, segment: int, begin: int, sequence: int, *, is_known: bool) -> None:
+    def __init__(self, segment: int, begin: int, sequence: int, *, is_known: bool, end: float = math.inf) -> None:
         self.segment, self.begin = segment, begin
         self.sequence = sequence
         """Of its first batch, or lower."""
         self.is_known = is_known
-        self.end: int | None = None
-        """Nothing of it rests in batches from this offset on; None: the next piece, or the segment's end, says so."""
+        self.end = end
+        """Nothing of it rests in batches from this offset on; infinity: the next piece, or the segment's end, says so."""
         self.dues: dict[int, float] = {}
         """Earliest due time of each runner that has resting envelopes here."""
         self.amounts = dict.fromkeys(Area, NOTHING)
@@ -139,12 +140,11 @@ class Piece:
 
     def reach(self, begin: int) -> None:
         """Something of it rests in the batch at this offset."""
-        self.end = max(self.end or 0, begin + 1)
+        self.end = max(self.end, begin + 1)
 
-    def end_at(self, offset: int | None) -> int | None:
-        """Nothing of it rests in batches from this offset on. Return what was known of that before."""
-        before, self.end = self.end, offset
-        return before
+    def end_at(self, offset: float) -> None:
+        """Nothing of it rests in batches from this offset on."""
+        self.end = min(self.end, offset)
 
     def hold_back(self, *, is_again: bool) -> None:
         """Note that it was read. `is_again`: senders were passed over, so it is read again, later each time."""

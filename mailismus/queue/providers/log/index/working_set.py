@@ -168,10 +168,6 @@ class LogMessage(DueMessage):
 class WorkingSet(DueIndex[LogMessage]):
     """Index of the messages in memory."""
 
-    def out_count(self) -> int:
-        """Return how many entries are out. Looks at each message."""
-        return sum(len(known.out) for known in self.messages.values())
-
     def live(self, spool_id: SpoolId, number: int) -> LogMessage | None:
         """The message of an entry that is there."""
         known = self.messages.get(spool_id)
