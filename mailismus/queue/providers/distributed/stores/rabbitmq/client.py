@@ -14,14 +14,13 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.queue.providers.distributed.stores.broker import IConsumer, TriggerDelivery, TriggerReceiver
-from mailismus.queue.providers.distributed.stores.failure import NotDone
+from mailismus.queue.providers.distributed.stores.failure import NotDone, reason_of
 from mailismus.queue.providers.distributed.stores.libraries import load, require_packages
 from mailismus.queue.providers.distributed.stores.rabbitmq.confirming import Confirming, declare_exchange
 from mailismus.queue.providers.distributed.stores.rabbitmq.connection import (
     STORE,
     RabbitAccess,
     RabbitConnection,
-    reason_of,
     within,
 )
 from mailismus.queue.providers.distributed.stores.rabbitmq.consuming import RabbitConsumer

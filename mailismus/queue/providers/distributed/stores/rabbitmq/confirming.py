@@ -14,9 +14,9 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered
+from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered, reason_of
 from mailismus.queue.providers.distributed.stores.libraries import load
-from mailismus.queue.providers.distributed.stores.rabbitmq.connection import STORE, RabbitConnection, reason_of, within
+from mailismus.queue.providers.distributed.stores.rabbitmq.connection import STORE, RabbitConnection, within
 
 CONFIRM_S = 10.0
 
