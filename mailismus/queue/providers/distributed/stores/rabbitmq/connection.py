@@ -149,3 +149,9 @@ def within(reactor: IReactorTime, deferred: Deferred[Any], seconds: float) -> De
 
     deferred.addBoth(finish)
     return result
+
+
+def close_channel(channel: Any) -> None:
+    """End a channel, if it has not ended."""
+    if channel.is_open:
+        channel.close()
