@@ -74,6 +74,7 @@ class HttpAgent:
         try:
             found = await collected.done.addTimeout(ANSWER_S, self.reactor)
         except TimeoutError as error:
+            collected.leave()
             raise Unanswered(self.store, NO_ANSWER) from error
         if found is None:
             raise Unanswered(self.store, "its answer was cut off")

@@ -159,17 +159,17 @@ class Collected(Protocol):
 
     def __init__(self, limit: int) -> None:
         self._limit, self._bytes = limit, bytearray()
-        self.done: Deferred[bytes | None] = Deferred(lambda _: self._leave())
-        """Fires with the bytes; None: the answer was cut off. Cancelled, it ends the connection."""
+        self.done: Deferred[bytes | None] = Deferred()
+        """Fires with the bytes; None: the answer was cut off."""
 
     def dataReceived(self, data: bytes) -> None:
         self._bytes += data[: self._limit - len(self._bytes)]
 
     def connectionLost(self, reason: Failure = Failure(ConnectionDone())) -> None:  # noqa: B008
-        if not self.done.called:
-            self.done.callback(bytes(self._bytes) if reason.check(ResponseDone) else None)
+        self.done.callback(bytes(self._bytes) if reason.check(ResponseDone) else None)
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """End the connection: the rest is not wanted."""
         if self.transport is not None:
             self.transport.stopProducing()  # type: ignore[attr-defined]  # of the body, as `deliverBody` gives it
 
