@@ -36,6 +36,8 @@ class OpenedChunks:
     """An open queue, and all that a provider needs to go on."""
 
     directories: ChunkDirectories
+    ends_directories: ChunkDirectories
+    """For the thread that makes ends durable."""
     scan: ChunkScan
     """What is to be read."""
     epoch: int
@@ -82,6 +84,7 @@ def open_locked(settings: QueueSettings, disk: IDisk, split: int, locks: Sequenc
 
 
 def _open(directories: ChunkDirectories, locks: Sequence[ILock]) -> OpenedChunks:
+    ends_directories = directories.beside()
     directories.disk.sync_file_system(directories.root)
     holds_mail = _refuse_copied(directories)
     remove_names_in_pid(directories)
@@ -91,7 +94,8 @@ def _open(directories: ChunkDirectories, locks: Sequence[ILock]) -> OpenedChunks
         above = max((one.known.message.spool_id >> 32 for one in found if one.known is not None), default=0)
     epoch = take_epoch(ids, above)
     presence = directories.presence({os.path.join(directories.root, LOCK): lock for lock in locks})
-    return OpenedChunks(directories, ChunkScan(directories, BornNumbers()), epoch, presence, locks)
+    scan = ChunkScan(directories, BornNumbers())
+    return OpenedChunks(directories, ends_directories, scan, epoch, presence, locks)
 
 
 def _refuse_copied(directories: ChunkDirectories) -> bool:

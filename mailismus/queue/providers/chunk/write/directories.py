@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from copy import copy
 
 from mailismus.disk.interface import IDirectory, IDisk, IFileSystem, INamed
 from mailismus.disk.presence import Presence
@@ -18,6 +19,7 @@ class ChunkDirectories:
         self.disk, self.root, self.split = disk, root, split
         self._plain: dict[str, IDirectory] = {}
         self._parts: dict[str, list[IDirectory]] = {name: [] for name in SPLIT_DIRECTORIES}
+        self._beside: list[ChunkDirectories] = []
         self.file_system: IFileSystem | None = None
         """That of all of them; None: each file is synced by itself. Read only."""
         try:
@@ -51,6 +53,18 @@ class ChunkDirectories:
         """All of them, below the queue's own, and these locks by path: what must keep its name while a server works here."""
         return Presence(dict[str, INamed](self._paths()), locks)
 
+    def beside(self) -> ChunkDirectories:
+        """The same, for another thread that makes names in todo and files durable. Descriptors of todo and of the file
+        system are its own: the system tells each of a failure once, and none may hear of another's in place of its own.
+        Closed with these. Raises OSError."""
+        other = copy(self)
+        other._plain = {**self._plain, TODO: self.disk.open_directory(os.path.join(self.root, TODO))}
+        other.file_system, other._beside = None, []
+        self._beside.append(other)
+        if self.file_system is not None:
+            other.file_system = self.disk.open_file_system([self.root, *self._paths()])
+        return other
+
     def _paths(self) -> dict[str, IDirectory]:
         paths = {os.path.join(self.root, name): directory for name, directory in self._plain.items()}
         for name, parts in self._parts.items():
@@ -63,3 +77,7 @@ class ChunkDirectories:
             directory.close()
         if self.file_system is not None:
             self.file_system.close()
+        for other in self._beside:
+            other.of(TODO).close()
+            if other.file_system is not None:
+                other.file_system.close()

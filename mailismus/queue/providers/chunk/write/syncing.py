@@ -18,6 +18,8 @@ class BatchSyncing:
 
     def sync(self, barrier: Barrier) -> None:
         """Make it durable. Raises OSError: then none of it can be trusted to be."""
+        if not barrier.count:
+            return
         began = self._seconds()
         way = self._choice.choose(barrier.count, began)
         try:
