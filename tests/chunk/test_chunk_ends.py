@@ -36,7 +36,7 @@ def begin_slow_batch(harness: ChunkHarness, bench: Bench, *settlements: Settleme
 def settle(harness: ChunkHarness, bench: Bench, *settlements: Settlement) -> Deferred[object]:
     """Settle them in one commit; a moment goes by."""
     settled: Deferred[object] = bench.queue.commit((), settlements)  # type: ignore[assignment]  # no matter
-    for _ in range(5):
+    for _ in range(10):
         harness.advance(0.001)
     return settled
 
@@ -64,6 +64,19 @@ def test_what_was_delivered_is_durable_and_counts_beside_the_batch_under_way(har
     settled = settle(harness, bench, Settlement(queue_id, None))
     assert settled.called
     assert left_after_power_cut(harness, bench) == []
+
+
+def test_what_waits_for_the_disk_is_written_and_a_kill_does_not_repeat_it(harness: ChunkHarness, bench: Bench) -> None:
+    bench.put()
+    bench.put()
+    one, other = ids(bench)
+    harness.ends.slow_s, harness.ends.quick = SLOW_S, ("write",)
+    begun = [settle(harness, bench, Settlement(queue_id, None)) for queue_id in (one, other)]
+    assert not any(settled.called for settled in begun)
+    harness.clock.calls.clear()
+    harness.disk.kill()
+    bench.queue = harness.open()
+    assert places(bench) == []
 
 
 def test_a_line_of_a_preprocessed_message_is_marked(harness: ChunkHarness, old: Bench) -> None:

@@ -19,10 +19,18 @@ CHUNK_RULES: dict[str, Rule] = {
         "setdefault((settlement.queue_id.spool_id, False), [])",
     ),
     "chunks: ends leave a message alone that the batch under way changes": _chunk(
-        "control/work", "[one for one in self._ends if one not in self._changing]", "list(self._ends)"
+        "control/work", "busy = [], self._changing | self._ending", "busy = [], self._ending"
     ),
     "chunks: a batch leaves a message alone of which entries are being ended": _chunk(
         "control/work", " or spool_id in self._ends or spool_id in self._ending)", ")"
+    ),
+    "chunks: an end waits for the ends of its message that are under way": _chunk(
+        "control/work", "busy = [], self._changing | self._ending", "busy = [], self._changing"
+    ),
+    "chunks: ends are written while others wait for the disk": _chunk(
+        "control/work",
+        "        if not self._is_writing_ends:\n            self._end_soon",
+        "        if not (self._is_writing_ends or self._is_syncing_ends):\n            self._end_soon",
     ),
     "chunks: a message that failed is not ended beside its batch": _chunk(
         "control/work",
@@ -44,7 +52,9 @@ CHUNK_RULES: dict[str, Rule] = {
         "index/changes", "        if not (successors or known.is_spoiled) and ", "        if not successors and "
     ),
     "chunks: ends count behind their barrier": _chunk(
-        "write/ends", "            batch.failed += [FailedChange(one.change, is_done=True) for one in ended]\n", ""
+        "write/ends",
+        "            batch.failed += [FailedChange(ending.change, is_done=True) for ending in ended]\n",
+        "            pass\n",
     ),
     "chunks: the file system is open before what its sync is asked about": _chunk(
         "write/barrier",

@@ -28,7 +28,7 @@ FILE_THREADS = 4
 def open_chunk_queue(settings: QueueSettings, reactor: QueueReactor, is_local: IsLocal) -> OpenedChunkQueue:
     """Lock and open the queue. Raises `StartError`."""
     disk = PosixDisk()
-    threads = (ThreadPool(reactor, "chunks"), ThreadPool(reactor, "ends"), ThreadPool(reactor, "files", FILE_THREADS))
+    threads = (ThreadPool(reactor, "chunks"), ThreadPool(reactor, "ends", 2), ThreadPool(reactor, "files", FILE_THREADS))
     opened = open_chunks(settings, disk, settings.conf_split)
     try:
         # Timers use the reactor's clock, which does not jump; stored times are times of day.

@@ -1,7 +1,8 @@
 """Group commit: what came while the last batch ran goes with the next one; a batch has two barriers for all of it.
 
-Settlements that end entries go apart, beside the batches, by one barrier of their own (`write.ends`): a crash repeats what
-was delivered and is not durable yet.
+Settlements that end entries go apart, beside the batches (`write.ends`), for a kill repeats what was delivered and is not
+written yet, a power cut what is not durable: they are written at once, and those that are written share the next barrier of
+their own.
 
 *Rules*: a new message asks for a batch at once. Settlements wait `COMPANY_S` for company, those that end entries
 `ENDS_COMPANY_S`, cleanings `CLEAN_S`. A message is changed by a batch or by ends, never by both at a time; its ends go
@@ -28,7 +29,7 @@ from mailismus.queue.providers.chunk.control.workers import ChunkWorkers
 from mailismus.queue.providers.chunk.index.known import KnownChunk
 from mailismus.queue.providers.chunk.write.batch import BatchWriter, ChunkBatch, NewMail
 from mailismus.queue.providers.chunk.write.cleaning import Cleaning
-from mailismus.queue.providers.chunk.write.ends import EndsWriter
+from mailismus.queue.providers.chunk.write.ends import EndsWriter, WrittenEnds
 
 COMPANY_S = 0.010
 ENDS_COMPANY_S = 0.002
@@ -84,6 +85,9 @@ class ChunkWork:
         """Messages that the batch under way changes."""
         self._ending: set[SpoolId] = set()
         """Messages of which entries are being ended beside it."""
+        self._written: list[tuple[WrittenEnds, list[PlannedChange]]] = []
+        """Ends that wait for a barrier."""
+        self._is_writing_ends = self._is_syncing_ends = False
         self._mails: list[Mails] = []
         self._ends: dict[SpoolId, list[Part]] = {}
         """Settlements that end entries, and go beside the batches."""
@@ -181,12 +185,12 @@ class ChunkWork:
     # ------------------------------------------------------------------ ends
 
     def _end_in(self, delay_s: float) -> None:
-        if not self._ending:
+        if not self._is_writing_ends:
             self._end_soon.within(delay_s)
 
     def _end(self) -> None:
-        planned = []
-        for spool_id in [one for one in self._ends if one not in self._changing][:MOST_CHANGES]:
+        planned, busy = [], self._changing | self._ending
+        for spool_id in [one for one in self._ends if one not in busy][: MOST_CHANGES - len(self._ending)]:
             parts = self._ends.pop(spool_id)
             found = self._plan_one(spool_id, parts)
             if found is not None and found.change.only_ends:
@@ -195,12 +199,31 @@ class ChunkWork:
                 self._parts[spool_id] = [*self._parts.get(spool_id, ()), *parts]
                 self._run_in(0.0)
         if planned:
-            self._ending = {one.change.known.message.spool_id for one in planned}
-            running = self._workers.ends.run(partial(self._ends_writer.run, [one.change for one in planned]))
-            running.addCallback(self._ended_ends, planned).addErrback(self.break_down)
+            self._ending |= _spool_ids(planned)
+            self._is_writing_ends = True
+            writing = self._workers.ends.run(partial(self._ends_writer.write, [one.change for one in planned]))
+            writing.addCallback(self._wrote_ends, planned).addErrback(self.break_down)
+
+    def _wrote_ends(self, written: WrittenEnds, planned: list[PlannedChange]) -> None:
+        self._is_writing_ends = False
+        self._written.append((written, planned))
+        if not self._is_syncing_ends:
+            self._sync_ends()
+        if self._ends:
+            self._end_in(ENDS_COMPANY_S)
+
+    def _sync_ends(self) -> None:
+        written, self._written = self._written, []
+        self._is_syncing_ends = True
+        syncing = self._workers.ends.run(partial(self._ends_writer.sync, [one for one, _ in written]))
+        syncing.addCallback(self._ended_ends, [one for _, planned in written for one in planned])
+        syncing.addErrback(self.break_down)
 
     def _ended_ends(self, batch: ChunkBatch, planned: Sequence[PlannedChange]) -> None:
-        self._ending = set()
+        self._is_syncing_ends = False
+        self._ending -= _spool_ids(planned)
+        if self._written:
+            self._sync_ends()
         self._take_ended(batch, (), planned)
 
     # ------------------------------------------------------------------ batches
@@ -225,7 +248,7 @@ class ChunkWork:
             if self._between:
                 self._run_in(0.0)
             return
-        self._changing = {one.change.known.message.spool_id for one in planned}
+        self._changing = _spool_ids(planned)
         batch = ChunkBatch([mail for one in mails for mail in one.mails], [one.change for one in planned], cleanings)
         self._is_running = True
         running = self._workers.batches.run(partial(self._writer.run, batch))
@@ -337,3 +360,7 @@ class ChunkWork:
         """State in memory can't be trusted any more; that on disk can."""
         self.bug = OSError(5, "internal error; the server must be started again")
         self._log.failure("The queue's own code failed; no mail is accepted until the server is started again.", failure)
+
+
+def _spool_ids(planned: Sequence[PlannedChange]) -> set[SpoolId]:
+    return {one.change.known.message.spool_id for one in planned}

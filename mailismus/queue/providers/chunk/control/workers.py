@@ -9,7 +9,7 @@ from mailismus.disk.worker import IWorker
 
 @attrs.frozen
 class ChunkWorkers:
-    """`batches` and `ends`: a thread each, so that neither waits for the other; `files`: a few."""
+    """`batches`: one thread; `ends`: two, one of which writes while the other waits for the disk; `files`: a few."""
 
     batches: IWorker
     ends: IWorker

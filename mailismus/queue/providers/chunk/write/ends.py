@@ -1,7 +1,7 @@
-"""Ends: what only ends entries is written and made durable in one step, beside the batches. Blocks.
+"""Ends: what only ends entries is written at once, and made durable by one barrier, beside the batches. Blocks.
 
-    end      lines are marked done, in the envelope too; names of messages that are over go from todo
-    barrier  those files, and todo: now, and not before, it counts
+    write    lines are marked done, in the envelope too; names of messages that are over go from todo
+    sync     a barrier over those files, and todo: now, and not before, it counts
 
 A crash repeats what was delivered and is not noted yet, so this waits for no content, and for no second barrier.
 
@@ -33,52 +33,71 @@ class _Ending:
     files: list[IFile] = attrs.Factory(list)
 
 
+@attrs.define(eq=False)
+class WrittenEnds:
+    """Changes that are written, and wait for their barrier; and those that failed."""
+
+    changes: Sequence[FileChange]
+    ended: list[_Ending] = attrs.Factory(list)
+    failed: list[FileChange] = attrs.Factory(list)
+    error: OSError | None = None
+    """The first error."""
+
+
 class EndsWriter:
-    """Runs one after the other."""
+    """`write` while another thread is in `sync`, so that a kill finds written what waits for the disk."""
 
     def __init__(self, directories: ChunkDirectories, syncing: BatchSyncing) -> None:
         self._queue, self._syncing = directories, syncing
 
-    def run(self, changes: Sequence[FileChange]) -> ChunkBatch:
-        """Do all of it, and return what became of it. Never raises OSError."""
-        batch, barrier = ChunkBatch((), changes, ()), Barrier(self._queue)
-        ended = [one for change in changes if (one := self._end(change, batch, barrier)) is not None]
+    def write(self, changes: Sequence[FileChange]) -> WrittenEnds:
+        """Write them. Never raises OSError."""
+        written = WrittenEnds(changes)
+        for change in changes:
+            ending = _Ending(change)
+            try:
+                self._write(ending)
+            except OSError as error:
+                _close(ending.files)
+                written.error = written.error or error
+                written.failed.append(change)
+            else:
+                written.ended.append(ending)
+        return written
+
+    def sync(self, written: Sequence[WrittenEnds]) -> ChunkBatch:
+        """Make all of them durable, and return what became of them. Never raises OSError."""
+        batch, barrier = ChunkBatch((), [change for one in written for change in one.changes], ()), Barrier(self._queue)
+        for one in written:
+            if one.error is not None:
+                batch.note(one.error)
+            batch.failed += [FailedChange(change, is_done=False) for change in one.failed]
+        ended = [ending for one in written for ending in one.ended]
+        for ending in ended:
+            if ending.change.kind is ChangeKind.END_NEW:
+                barrier.add_directory(TODO)
+            for file in ending.files:
+                barrier.add(file)
         try:
             self._syncing.sync(barrier)
         except OSError as error:
             batch.note_barrier(error)
-            batch.failed += [FailedChange(one.change, is_done=True) for one in ended]
+            batch.failed += [FailedChange(ending.change, is_done=True) for ending in ended]
         else:
-            batch.left += [_cleaning(one.change) for one in ended if one.change.is_over]
-        for one in ended:
-            _close(one.files)
+            batch.left += [_cleaning(ending.change) for ending in ended if ending.change.is_over]
+        for ending in ended:
+            _close(ending.files)
         return batch
 
-    def _end(self, change: FileChange, batch: ChunkBatch, barrier: Barrier) -> _Ending | None:
-        """Return what the barrier is to make durable; None: it failed."""
-        ending = _Ending(change)
-        try:
-            self._write(ending, barrier)
-        except OSError as error:
-            for file in ending.files:
-                barrier.drop(file)
-            _close(ending.files)
-            batch.note(error)
-            batch.failed.append(FailedChange(change, is_done=False))
-            return None
-        return ending
-
-    def _write(self, ending: _Ending, barrier: Barrier) -> None:
+    def _write(self, ending: _Ending) -> None:
         change, number = ending.change, ending.change.known.number
         if change.kind is ChangeKind.END_NEW:
             self._queue.of(TODO).unlink(str(number))
-            barrier.add_directory(TODO)
         opened: dict[str, IFile] = {}
         for name, offset in change.marks:
             if name not in opened:
                 opened[name] = self._queue.of(name, number).open(str(number))
                 ending.files.append(opened[name])
-                barrier.add(opened[name])
             opened[name].write_at(offset, (DONE,))
 
 
