@@ -38,12 +38,14 @@ CHUNK_RULES: dict[str, Rule] = {
         "            if found is not None:\n",
     ),
     "chunks: todo has a descriptor for ends": _chunk(
-        "write/directories", "TODO: self.disk.open_directory(os.path.join(self.root, TODO))}", "}"
+        "write/directories",
+        "self._todo = self.disk.open_directory(os.path.join(directories.root, TODO))",
+        "self._todo = directories.of(TODO)",
     ),
     "chunks: the file system has a descriptor for ends": _chunk(
         "write/directories",
-        "other.file_system = self.disk.open_file_system([self.root, *self._paths()])",
-        "other.file_system = self.file_system",
+        "self.file_system = self.disk.open_file_system([directories.root, *directories.paths()])",
+        "self.file_system = directories.file_system",
     ),
     "chunks: ends before preprocessing are marks in the envelope": _chunk(
         "index/changes", "        if not (successors or known.is_spoiled) and ", "        if False and "
@@ -53,7 +55,7 @@ CHUNK_RULES: dict[str, Rule] = {
     ),
     "chunks: ends count behind their barrier": _chunk(
         "write/ends",
-        "            batch.failed += [FailedChange(ending.change, is_done=True) for ending in ended]\n",
+        "            batch.failed.extend(FailedChange(ending.change, is_done=True) for ending in ended)\n",
         "            pass\n",
     ),
     "chunks: the file system is open before what its sync is asked about": _chunk(

@@ -80,7 +80,7 @@ class ChunkWork:
     ) -> None:
         self._writer, self._ends_writer, self._ledger, self._workers = writer, ends_writer, ledger, workers
         self._reactor, self._on_batch = reactor, on_batch
-        self._run_soon, self._end_soon = Soon(reactor, self._run), Soon(reactor, self._end)
+        self._run_soon, self._end_soon = Soon(reactor), Soon(reactor)
         self._changing: set[SpoolId] = set()
         """Messages that the batch under way changes."""
         self._ending: set[SpoolId] = set()
@@ -186,7 +186,7 @@ class ChunkWork:
 
     def _end_in(self, delay_s: float) -> None:
         if not self._is_writing_ends:
-            self._end_soon.within(delay_s)
+            self._end_soon.within(delay_s, self._end)
 
     def _end(self) -> None:
         planned, busy = [], self._changing | self._ending
@@ -230,7 +230,7 @@ class ChunkWork:
 
     def _run_in(self, delay_s: float) -> None:
         if not self._is_running:
-            self._run_soon.within(delay_s)
+            self._run_soon.within(delay_s, self._run)
 
     def _run(self) -> None:
         if self._between and not (self._has_been_between and (self._mails or self._parts)):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from copy import copy
 
 from mailismus.disk.interface import IDirectory, IDisk, IFileSystem, INamed
 from mailismus.disk.presence import Presence
@@ -19,7 +18,6 @@ class ChunkDirectories:
         self.disk, self.root, self.split = disk, root, split
         self._plain: dict[str, IDirectory] = {}
         self._parts: dict[str, list[IDirectory]] = {name: [] for name in SPLIT_DIRECTORIES}
-        self._beside: list[ChunkDirectories] = []
         self.file_system: IFileSystem | None = None
         """That of all of them; None: each file is synced by itself. Read only."""
         try:
@@ -28,7 +26,7 @@ class ChunkDirectories:
             for name, parts in self._parts.items():
                 for part in range(split):
                     parts.append(disk.open_directory(os.path.join(root, name, str(part))))
-            self.file_system = disk.open_file_system([root, *self._paths()])
+            self.file_system = disk.open_file_system([root, *self.paths()])
         except BaseException:
             self.close()
             raise
@@ -51,21 +49,10 @@ class ChunkDirectories:
 
     def presence(self, locks: Mapping[str, INamed]) -> Presence:
         """All of them, below the queue's own, and these locks by path: what must keep its name while a server works here."""
-        return Presence(dict[str, INamed](self._paths()), locks)
+        return Presence(dict[str, INamed](self.paths()), locks)
 
-    def beside(self) -> ChunkDirectories:
-        """The same, for another thread that makes names in todo and files durable. Descriptors of todo and of the file
-        system are its own: the system tells each of a failure once, and none may hear of another's in place of its own.
-        Closed with these. Raises OSError."""
-        other = copy(self)
-        other._plain = {**self._plain, TODO: self.disk.open_directory(os.path.join(self.root, TODO))}
-        other.file_system, other._beside = None, []
-        self._beside.append(other)
-        if self.file_system is not None:
-            other.file_system = self.disk.open_file_system([self.root, *self._paths()])
-        return other
-
-    def _paths(self) -> dict[str, IDirectory]:
+    def paths(self) -> dict[str, IDirectory]:
+        """All of them by path."""
         paths = {os.path.join(self.root, name): directory for name, directory in self._plain.items()}
         for name, parts in self._parts.items():
             paths.update({os.path.join(self.root, name, str(part)): directory for part, directory in enumerate(parts)})
@@ -77,7 +64,26 @@ class ChunkDirectories:
             directory.close()
         if self.file_system is not None:
             self.file_system.close()
-        for other in self._beside:
-            other.of(TODO).close()
-            if other.file_system is not None:
-                other.file_system.close()
+
+
+class EndsDirectories:
+    """The same directories, for another thread that makes names in todo and files durable. Descriptors of todo and of the
+    file system are its own: the system tells each of a failure once, and none may hear of another's in place of its own."""
+
+    def __init__(self, directories: ChunkDirectories) -> None:
+        """`directories` stay open meanwhile. Raises OSError."""
+        self._directories, self.disk = directories, directories.disk
+        self._todo = self.disk.open_directory(os.path.join(directories.root, TODO))
+        self.file_system: IFileSystem | None = None
+        if directories.file_system is not None:
+            self.file_system = self.disk.open_file_system([directories.root, *directories.paths()])
+
+    def of(self, name: str, number: int = 0) -> IDirectory:
+        """As `ChunkDirectories.of`."""
+        return self._todo if name == TODO else self._directories.of(name, number)
+
+    def close(self) -> None:
+        """Close what is its own. Harmless when repeated; never fails."""
+        self._todo.close()
+        if self.file_system is not None:
+            self.file_system.close()

@@ -6,7 +6,7 @@
 A crash repeats what was delivered and is not noted yet, so this waits for no content, and for no second barrier.
 
 *Rules*: no batch under way changes a message of it. Its descriptors of todo and of the file system are its own
-(`ChunkDirectories.beside`). Each message is a unit of its own, until the barrier fails. What failed is spoiled, and its next
+(`EndsDirectories`). Each message is a unit of its own, until the barrier fails. What failed is spoiled, and its next
 change, in a batch, writes its files anew.
 """
 
@@ -23,7 +23,7 @@ from mailismus.queue.providers.chunk.index.changes import ChangeKind, FileChange
 from mailismus.queue.providers.chunk.write.barrier import Barrier
 from mailismus.queue.providers.chunk.write.batch import ChunkBatch, FailedChange
 from mailismus.queue.providers.chunk.write.cleaning import Cleaning, CleaningKind
-from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
+from mailismus.queue.providers.chunk.write.directories import EndsDirectories
 from mailismus.queue.providers.chunk.write.syncing import BatchSyncing
 
 
@@ -43,11 +43,16 @@ class WrittenEnds:
     error: OSError | None = None
     """The first error."""
 
+    def fail(self, change: FileChange, error: OSError) -> None:
+        """This one is not written."""
+        self.error = self.error or error
+        self.failed.append(change)
+
 
 class EndsWriter:
     """`write` while another thread is in `sync`, so that a kill finds written what waits for the disk."""
 
-    def __init__(self, directories: ChunkDirectories, syncing: BatchSyncing) -> None:
+    def __init__(self, directories: EndsDirectories, syncing: BatchSyncing) -> None:
         self._queue, self._syncing = directories, syncing
 
     def write(self, changes: Sequence[FileChange]) -> WrittenEnds:
@@ -59,8 +64,7 @@ class EndsWriter:
                 self._write(ending)
             except OSError as error:
                 _close(ending.files)
-                written.error = written.error or error
-                written.failed.append(change)
+                written.fail(change, error)
             else:
                 written.ended.append(ending)
         return written
@@ -71,7 +75,7 @@ class EndsWriter:
         for one in written:
             if one.error is not None:
                 batch.note(one.error)
-            batch.failed += [FailedChange(change, is_done=False) for change in one.failed]
+            batch.failed.extend(FailedChange(change, is_done=False) for change in one.failed)
         ended = [ending for one in written for ending in one.ended]
         for ending in ended:
             if ending.change.kind is ChangeKind.END_NEW:
@@ -82,9 +86,9 @@ class EndsWriter:
             self._syncing.sync(barrier)
         except OSError as error:
             batch.note_barrier(error)
-            batch.failed += [FailedChange(ending.change, is_done=True) for ending in ended]
+            batch.failed.extend(FailedChange(ending.change, is_done=True) for ending in ended)
         else:
-            batch.left += [_cleaning(ending.change) for ending in ended if ending.change.is_over]
+            batch.left.extend(_cleaning(ending.change) for ending in ended if ending.change.is_over)
         for ending in ended:
             _close(ending.files)
         return batch
