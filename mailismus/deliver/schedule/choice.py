@@ -74,7 +74,8 @@ def choose(job: Job, destination: Destination, pool: Pool, now: float, pick: Pic
 
 
 def _choose_at_once(sole: Host, limits: DestinationLimits, now: float) -> Connection | None:
-    """The choice at the only host of the lowest preference, where it depends on nothing else: steps 1 and 9. None: it does."""
+    """The choice at the only host of the lowest preference, where it depends on nothing else: steps 1 and 9.
+    None: it does."""
     if sole.is_dead(now) or sole.trial is not None:
         return None
     return sole.newest_with_room() or ride_at_limit(sole, limits, now)
@@ -82,7 +83,8 @@ def _choose_at_once(sole: Host, limits: DestinationLimits, now: float) -> Connec
 
 def ride_at_limit(sole: Host, limits: DestinationLimits, now: float) -> Connection | None:
     """The free ride at the only host of the lowest preference, which works, and none of whose connections has room, while
-    limits allow no other one. None: they do, or there is none. A backlog makes this choice more than once for each message."""
+    limits allow no other one. None: they do, or there is none. A backlog makes this choice more than once for each
+    message."""
     newest = sole.newest()
     if newest is None or sole.idle:
         return None

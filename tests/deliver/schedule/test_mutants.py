@@ -335,7 +335,11 @@ MUTANTS = (
     Mutant(schedule, "if self.line or self._crowded or self._left:\n", "if self.line or self._crowded:\n"),
     Mutant(schedule, "            jobs += left.jobs\n        self._left.clear()\n", "            jobs += left.jobs\n"),
     Mutant(schedule, "            jobs += left.jobs\n", "            pass\n"),
-    Mutant(handing_out, "                self._remove_worker(job, connection)\n        return jobs", "                pass\n        return jobs"),
+    Mutant(
+        handing_out,
+        "                self._remove_worker(job, connection)\n        return jobs",
+        "                pass\n        return jobs",
+    ),
     Mutant(sorted_connections, "        connection.jobs -= len(taken)\n", "", test_schedule),
     Mutant(sorted_connections, "        self.queued -= len(taken)\n", "", test_schedule),
     Mutant(
