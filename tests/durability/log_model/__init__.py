@@ -30,7 +30,7 @@ garbage when), `commit.items` and `commit.asked` (which records stand together),
 - What rests and what waits in memory is one: an envelope on which no work has begun.
 - A free segment is gone. Its name, and the use of its file for another segment, are left to the crash points.
 
-*Not here*: segments that lost their names, and those that can't be begun; settlements that a report's commit takes along and that
-may fail; bytes and damage (a mark is there or not: it takes damage to tell the
-two kinds apart); due times and runners of single intervals; message files; the epochs of spool ids.
+*Not here*: segments that lost their names, and those that can't be begun; settlements that a report's commit takes along,
+and that may fail; bytes and damage (a mark is there or not: it takes damage to tell the two kinds apart); due times and
+runners of single intervals; message files; the epochs of spool ids.
 """
