@@ -1,4 +1,4 @@
-"""The log-structured queue as a model that is explored state by state: what a crash, a failing barrier and a start make of it.
+"""The log-structured queue as a model, explored state by state: what a crash, a failing barrier and a start make of it.
 
     python -m tests.durability.model --provider log                     every scenario: no state may break an invariant
     python -m tests.durability.model --provider log -s hangs            one of them
