@@ -19,7 +19,7 @@ from mailismus.config.values.units import UnitError, parse_size, parse_time_ms
 from mailismus.mail.address import domain_of
 from mailismus.mail.ids import SpoolId, format_spool_id, parse_queue_id, parse_spool_id
 from mailismus.mail.utf8 import to_ascii_domain
-from mailismus.queue.interface import Area, Entry, Filter, Message, Predicate
+from mailismus.queue.interface import Area, Entry, Filter, Message, Predicate, everything
 
 FORMS = (
     "ID, sender=GLOB, recipient=GLOB, domain=GLOB, client=GLOB, area=incoming|deferred|bounces|hold|deleted, older=TIME, "
@@ -97,7 +97,7 @@ def parse_subject(word: str) -> Subject:
     Raises `FilterError`."""
     if parse_spool_id(word) is not None or parse_queue_id(word) is not None:
         spool_id, test = _id(word)
-        return Subject(Filter(spool_id, None, test or _everything))
+        return Subject(Filter(spool_id, None, test or everything))
     given = word[1:-1] if word[:1] == "<" and word[-1:] == ">" else word
     name = _bytes(given.rstrip(".")).lower()
     if not name or (b"@" not in name and (b"=" in name or len(name.split()) != 1)):
@@ -112,14 +112,10 @@ def parse_subject(word: str) -> Subject:
 
 def _all_of(tests: Sequence[Predicate]) -> Predicate:
     if not tests:
-        return _everything
+        return everything
     if len(tests) == 1:
         return tests[0]
     return lambda message, entry: all(test(message, entry) for test in tests)
-
-
-def _everything(message: Message, entry: Entry) -> bool:
-    return True
 
 
 def _is_not_deleted(message: Message, entry: Entry) -> bool:

@@ -196,6 +196,11 @@ class Summary:
 Predicate = Callable[[Message, Entry], bool]
 
 
+def everything(message: Message, entry: Entry) -> bool:
+    """Select every entry."""
+    return True
+
+
 class Latest(Protocol):
     """Until when an entry may wait: the time that was written down, or an earlier one. It never tells two times in the other
     order."""
@@ -210,7 +215,12 @@ class Filter:
 
     spool_id: SpoolId | None = None
     area: Area | None = None
-    matches: Predicate = lambda message, entry: True
+    matches: Predicate = everything
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether it selects every entry, for sure."""
+        return self.spool_id is None and self.area is None and self.matches is everything
 
 
 @attrs.frozen
