@@ -81,7 +81,7 @@ def _rows(message: Message, now: float, zone: tzinfo | None) -> Iterator[EntryRo
             lasting(max(0.0, now - message.received_at)),
             size(message.size_bytes),
             shown(message.sender) if message.sender else NULL_SENDER,
-            shown(entry.recipient),
+            shown(entry.final_recipient),
             entry.attempts,
             f"{due_word(entry.area)} {due_moment(entry.due_at, zone, FORM)}",
             shown(reason_of(entry)),
