@@ -59,6 +59,7 @@ def _code() -> str:
                 "chunk",
                 "chunks",
                 "queue/acts",
+                "queue/test_redirect.py",
                 "durability/faults",
                 "durability/crash",
                 "contracts",

@@ -285,6 +285,16 @@ def test_what_goes_to_a_recipient_already_is_passed_over(world: ActWorld) -> Non
     assert sorted(entry.final_recipient for entry in world.entries()) == [b"B@X.example", b"B@x.EXAMPLE", b"B@x.EXAMPLE"]
 
 
+def test_a_redirection_of_what_is_to_be_reported_stays(world: ActWorld) -> None:
+    world.put(b"a@x.example")
+    redirection = world.order(ActKind.REDIRECT, to="b@x.example")
+    bounce = world.order(ActKind.BOUNCE)
+    assert world.undo(redirection.act).act.restored == 0
+    world.undo(bounce.act)
+    assert [entry.final_recipient for entry in world.entries()] == [b"b@x.example"]
+    assert world.undo(redirection.act).act.restored == 1
+
+
 def test_an_undoing_looks_again_for_what_moved_while_it_went_on(world: ActWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         world.put()
