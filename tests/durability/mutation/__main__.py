@@ -59,7 +59,6 @@ def _code() -> str:
                 "chunk",
                 "chunks",
                 "queue/acts",
-                "queue/test_redirect.py",
                 "durability/faults",
                 "durability/crash",
                 "contracts",

@@ -46,7 +46,7 @@ REPAIRS = tuple(f"{REPAIR}/test_{name}.py" for name in ("actions", "executor", "
 NO_PROVIDERS = {
     "maildir": ("maildir", "chunks"),
     "convert": ("convert", "durability/crash/test_conversion_points.py"),
-    "acts": ("queue/acts", "queue/test_redirect.py"),
+    "acts": ("queue/acts",),
 }
 """Who judges what is no provider: crash points and faults of it are among these."""
 
