@@ -57,7 +57,8 @@ waits for, why, and the recipient.
 At a terminal, lines are folded and recipients that wait alike stand together.
 In a file or a pipe each recipient has two lines: in parentheses its queue id,
 what it waits for and why, and below that its address. Lines come as they are
-found, and nothing is held: the longest queue can be listed, and Ctrl-C stops.
+found, in no order of time or name, and nothing is held: the longest queue can
+be listed, and Ctrl-C stops.
 
 Recipients of a message that wait for different times may be found apart; the
 message is then listed in parts. The last line counts messages as Requests,
