@@ -21,9 +21,7 @@ keys:
 
 IN HAND are entries that wait or are under way now; mail that is deferred waits
 in the queue until its next attempt, and is counted at the top. SENT and FAIL
-count recipients; FAIL those of every attempt that did not deliver, so those
-that are tried again later too. WHY is the reason in the words of
-`mailismus why`, behind a word for its kind.
+count recipients. WHY is the reason in the words of `mailismus why`.
 
 It costs the server as much for an empty queue as for a million entries: it
 reads nothing from disk, but when a next hop is opened. It needs the running

@@ -299,7 +299,7 @@ EXAMPLES: dict[str, Sequence[Example]] = {
     "bounce": (("bounce domain=gone.example --reason closed", "of a domain"),),
     "redirect": (
         ("redirect domain=a.example --to b --reason down", "one domain"),
-        ("redirect recipient=joe@a.example --to ann@b.example --reason left", "one user"),
+        ("redirect sender=a@b.c --to c@d.e --reason left", "one"),
     ),
     "acts": (("acts", "what was done"), ("acts --json", "for a program")),
     "undo": (("undo A7", "take it back"),),
