@@ -25,6 +25,7 @@ from mailismus.errors import StorageError
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
+from mailismus.queue.redirect import final_recipient
 
 M = TypeVar("M")
 M_contra = TypeVar("M_contra", contravariant=True)
@@ -49,6 +50,7 @@ class Entry:
 
     number: int
     recipient: bytes
+    """As the envelope has it: who looks for where the entry goes asks for `final_recipient`."""
     area: Area
     due_at: float
     attempts: int = 0
@@ -58,6 +60,16 @@ class Entry:
     """The host that gave the last reply, as in `mail.outcome.Outcome`."""
     words: bytes | None = None
     """Further facts of the recipient (`mail.words`). A provider keeps them as they are."""
+
+    @property
+    def final_recipient(self) -> bytes:
+        """The address that it is sent to: `recipient`, or another one to which an act redirected it."""
+        return self.recipient if self.words is None else final_recipient(self.recipient, self.words)
+
+    @property
+    def original_recipient(self) -> bytes | None:
+        """`recipient`, where an act redirected the entry to another one; None: none did."""
+        return None if self.words is None or self.final_recipient == self.recipient else self.recipient
 
 
 @attrs.define
