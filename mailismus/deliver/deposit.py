@@ -145,7 +145,7 @@ class Deposits:
 
     def _begin(self, job: Job, user: bytes) -> Delivery:
         now, steady, store = self._clock.seconds(), self._monotonic(), self._store
-        head = b"Return-Path: <%b>\nDelivered-To: %b\n" % (job.message.sender, job.entries[0].recipient)
+        head = b"Return-Path: <%b>\nDelivered-To: %b\n" % (job.message.sender, job.recipients[0])
         delivery = begin_delivery(self._maildirs, store.userpath, user, store.mailpath, now, head, self._monotonic)
         maildir = self.maildir_of(user)
         if self._sweeper.claim(maildir, steady):

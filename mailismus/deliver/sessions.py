@@ -306,7 +306,7 @@ class Sessions(SessionVerdicts):
         reply = self._lost.pop(session, None)
         if reply is not None:
             self._fail(session, reply, HostFailure.NO_SESSION, None)
-        self.schedule.leave(connection)
+        self.schedule.leave(connection, self.monotonic())
         if self._is_stopping and self._when_empty is not None and not self._busy():
             done, self._when_empty = self._when_empty, None
             self._end_ticks()

@@ -25,6 +25,7 @@ from mailismus.errors import StorageError
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
+from mailismus.queue.redirect import final_recipient
 
 M = TypeVar("M")
 M_contra = TypeVar("M_contra", contravariant=True)
@@ -49,6 +50,7 @@ class Entry:
 
     number: int
     recipient: bytes
+    """As the envelope has it: who looks for where the entry goes asks for `final_recipient`."""
     area: Area
     due_at: float
     attempts: int = 0
@@ -58,6 +60,16 @@ class Entry:
     """The host that gave the last reply, as in `mail.outcome.Outcome`."""
     words: bytes | None = None
     """Further facts of the recipient (`mail.words`). A provider keeps them as they are."""
+
+    @property
+    def final_recipient(self) -> bytes:
+        """The address that it is sent to: `recipient`, or another one to which an act redirected it."""
+        return self.recipient if self.words is None else final_recipient(self.recipient, self.words)
+
+    @property
+    def original_recipient(self) -> bytes | None:
+        """`recipient`, where an act redirected the entry to another one; None: none did."""
+        return None if self.words is None or self.final_recipient == self.recipient else self.recipient
 
 
 @attrs.define
@@ -196,6 +208,11 @@ class Summary:
 Predicate = Callable[[Message, Entry], bool]
 
 
+def everything(message: Message, entry: Entry) -> bool:
+    """Select every entry."""
+    return True
+
+
 class Latest(Protocol):
     """Until when an entry may wait: the time that was written down, or an earlier one. It never tells two times in the other
     order."""
@@ -210,7 +227,12 @@ class Filter:
 
     spool_id: SpoolId | None = None
     area: Area | None = None
-    matches: Predicate = lambda message, entry: True
+    matches: Predicate = everything
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether it selects every entry, for sure."""
+        return self.spool_id is None and self.area is None and self.matches is everything
 
 
 @attrs.frozen

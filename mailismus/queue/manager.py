@@ -27,8 +27,8 @@ from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import QueueId, SpoolId, spool_name
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.observe.maillog import MailLog
-from mailismus.observe.text import plain
 from mailismus.queue.acting import Acting
+from mailismus.queue.addressed import addressed
 from mailismus.queue.bounces import Bounces
 from mailismus.queue.clock.ages import Ages
 from mailismus.queue.clock.clockwatch import ClockWatch
@@ -304,7 +304,7 @@ class QueueManager:
             elif settlement.area is None and not message.sender:
                 self._mail_log.write(
                     b"%b: to=<%b>, report discarded: %b"
-                    % (spool_name(spool_id), plain(entry.recipient), disposition.value.encode())
+                    % (spool_name(spool_id), addressed(entry), disposition.value.encode())
                 )
         if bounced and message.recipient_count > 1:
             round_.bounced.append((spool_id, bounced))

@@ -61,7 +61,7 @@ ROOMS = {
     "smtp": (OWN, "auth", "server", "client"),
     "start": (OWN, "commands"),
     "web": ("wire", "history", "pages", "pictures", "search", "site", "task", "assembly"),
-    "queue": ("interface", "due", "files", "fsck", "clock", "outcome", OWN, "acts", "convert", "providers"),
+    "queue": ("redirect", "interface", "due", "files", "fsck", "clock", "outcome", OWN, "acts", "convert", "providers"),
     "queue.providers.clustered": (
         *("format", "index", "commit", "read", "reclaim", "checkpoint", "recovery", "control", "conversion"),
         OWN,
@@ -140,7 +140,7 @@ PURE = (
         "deliver.security",
     ),
     *("deliver.why.hold", "deliver.why.sentences", "deliver.why.limits", "deliver.why.survey", "deliver.why.holds"),
-    *("queue.waiting", "queue.pages", "queue.flushes", "queue.coming_back"),
+    *("queue.redirect", "queue.addressed", "queue.waiting", "queue.pages", "queue.flushes", "queue.coming_back"),
     *("queue.acts.act", "queue.acts.marking", "queue.acts.decide", "queue.acts.lines", "queue.acts.record"),
     *(
         "admin.model",

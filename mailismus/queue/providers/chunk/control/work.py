@@ -215,7 +215,7 @@ class ChunkWork:
     def _sync_ends(self) -> None:
         written, self._written = self._written, []
         self._is_syncing_ends = True
-        syncing = self._workers.ends.run(partial(self._ends_writer.sync, [one for one, _ in written]))
+        syncing = self._workers.ends.run(partial(self._ends_writer.make_durable, [one for one, _ in written]))
         syncing.addCallback(self._ended_ends, [one for _, planned in written for one in planned])
         syncing.addErrback(self.break_down)
 

@@ -71,7 +71,7 @@ def file_of(entry: Entry, is_local: IsLocal) -> str:
     """The directory of an entry's line. Decided anew whenever the line is written."""
     if entry.area is Area.BOUNCES:
         return BOUNCE
-    return LOCAL if is_local(entry.recipient) else REMOTE
+    return LOCAL if is_local(entry.final_recipient) else REMOTE
 
 
 def plan_change(known: KnownChunk, successors: Sequence[Entry], over: Sequence[int], is_local: IsLocal) -> FileChange:

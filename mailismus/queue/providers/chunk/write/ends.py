@@ -50,7 +50,7 @@ class WrittenEnds:
 
 
 class EndsWriter:
-    """`write` while another thread is in `sync`, so that a kill finds written what waits for the disk."""
+    """`write` while another thread is in `make_durable`, so that a kill finds written what waits for the disk."""
 
     def __init__(self, directories: EndsDirectories, syncing: BatchSyncing) -> None:
         self._queue, self._syncing = directories, syncing
@@ -69,7 +69,7 @@ class EndsWriter:
                 written.ended.append(ending)
         return written
 
-    def sync(self, written: Sequence[WrittenEnds]) -> ChunkBatch:
+    def make_durable(self, written: Sequence[WrittenEnds]) -> ChunkBatch:
         """Make all of them durable, and return what became of them. Never raises OSError."""
         batch, barrier = ChunkBatch((), [change for one in written for change in one.changes], ()), Barrier(self._queue)
         for one in written:
