@@ -11,4 +11,5 @@ Modules, each with what it is:
     epochs       epochs of spool ids: a file for each, made by one process alone
     cleaning     names that no state needs go
     batch        a batch: what is made, what commits it, what goes
+    ends         what only ends entries, made durable beside the batches
 """

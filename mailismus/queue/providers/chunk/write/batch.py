@@ -1,6 +1,5 @@
 """A batch: the files of all messages that came or changed since the last one, made durable together. Blocks.
 
-    end      changes that only end entries: their lines are marked done, or the message's name in todo goes
     make     contents and envelopes of new messages; files of preprocessed ones; lines appended
     barrier  all of that, and its directories
     commit   new messages get their names in todo; names in todo of preprocessed messages go; lines are marked done
@@ -10,12 +9,11 @@
 failed is never synced again: its message is spoiled, and the next change writes its files anew. Names that no state needs go
 with the barriers of a later batch (`cleaning`).
 
-*Not here*: what a change is (`index.changes`), when a batch begins (`control.work`).
+*Not here*: what a change is (`index.changes`), when a batch begins (`control.work`), what only ends entries (`write.ends`).
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from functools import partial
 
@@ -118,13 +116,11 @@ class BatchWriter:
         """Do all of it. Never raises OSError."""
         barrier = Barrier(self._queue)
         cleanings = self._cleaner.begin(batch.cleanings, barrier)
-        ended = self._end(batch, barrier)
         going = self._make(batch, barrier)
         is_durable = self._sync(batch, barrier)
         if not is_durable:
             self._fail_all(batch, batch.mails, going)
-            self._fail_all(batch, (), ended, is_done=True)
-            ended, going = [], []
+            going = []
         barrier = Barrier(self._queue)
         if is_durable:
             cleanings = self._cleaner.go_on(cleanings, barrier)
@@ -133,7 +129,7 @@ class BatchWriter:
             self._fail_all(batch, linked, going, is_done=True)
             linked, going, is_durable = [], [], False
         cleanings = self._cleaner.end(cleanings) if is_durable else []
-        self._keep(batch, linked, [*ended, *going])
+        self._keep(batch, linked, going)
         error = self._cleaner.take_error()
         if error is not None:
             batch.note(error)
@@ -149,32 +145,6 @@ class BatchWriter:
             return False
         return True
 
-    # ------------------------------------------------------------------ what only ends
-
-    def _end(self, batch: ChunkBatch, barrier: Barrier) -> list[_Doing]:
-        """Do the changes that only end entries: before all else, for a crash repeats what was delivered and not noted."""
-        ended = []
-        for change in batch.changes:
-            if change.only_ends:
-                doing = _Doing(change)
-                try:
-                    self._commit_change(doing, barrier)
-                except OSError as error:
-                    self._fail_change(batch, doing, error, barrier)
-                else:
-                    ended.append(doing)
-        return ended
-
-    def end_ahead(self, changes: Sequence[FileChange]) -> None:
-        """Do changes that only end entries, which a later batch does again and makes durable; beside `run`, in another
-        thread. What fails is left to that batch."""
-        for change in changes:
-            doing = _Doing(change)
-            with contextlib.suppress(OSError):
-                self._commit_change(doing, Barrier(self._queue))
-            for file in doing.files:
-                close_read(file)
-
     # ------------------------------------------------------------------ make
 
     def _make(self, batch: ChunkBatch, barrier: Barrier) -> list[_Doing]:
@@ -188,8 +158,6 @@ class BatchWriter:
                 self._fail_mail(batch, mail, error)
         going = []
         for change in batch.changes:
-            if change.only_ends:
-                continue
             doing = _Doing(change)
             try:
                 self._make_change(doing, barrier)
