@@ -24,7 +24,7 @@ SHALLOW = Depth(BOTH, drain_each=97)
 DEEP = Depth(BOTH, is_deep=True, drain_each=97)
 QUICK = Depth(POSIX, drain_each=197)
 SELECTED = Depth(POSIX, drain_each=37, look_each=5)
-"""Longer workloads each time; all of their trees: the exhaustive form."""
+"""Longer workloads, and operations of the log and of chunks, each time; all of their trees: the exhaustive form."""
 
 
 @attrs.frozen
