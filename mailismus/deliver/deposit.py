@@ -28,7 +28,7 @@ from mailismus.maildir.delivery import Delivery, begin_delivery
 from mailismus.maildir.names import count_boots, strategy_of
 from mailismus.maildir.store import MaildirStore
 from mailismus.maildir.sweep import Sweeper, sweep
-from mailismus.queue.interface import IContent
+from mailismus.queue.content import IContent
 
 WAITS_S = (2.0, 2.0)
 """How long a delivery waits before it looks for another name, each time (seed 003, the third step of a maildir)."""

@@ -50,7 +50,7 @@ from mailismus.deliver.verdicts import SessionVerdicts
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome
 from mailismus.mail.reply import Reply
-from mailismus.queue.interface import IContent
+from mailismus.queue.content import IContent
 
 TICK_S = 0.1
 STOOD_STILL_S = 10.0

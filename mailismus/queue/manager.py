@@ -34,6 +34,7 @@ from mailismus.queue.clock.ages import Ages
 from mailismus.queue.clock.clockwatch import ClockWatch
 from mailismus.queue.clock.dating import Dating
 from mailismus.queue.commits import commit_deferred
+from mailismus.queue.content import IContent, IDraft
 from mailismus.queue.flushes import ToldFlush
 from mailismus.queue.interface import (
     Area,
@@ -42,9 +43,7 @@ from mailismus.queue.interface import (
     Entry,
     Filter,
     Flushed,
-    IContent,
     ICountingPlan,
-    IDraft,
     IQueue,
     M,
     Message,

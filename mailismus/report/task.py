@@ -36,7 +36,8 @@ from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.addressed import addressed
 from mailismus.queue.audited import audited_bounce
-from mailismus.queue.interface import Area, IContent, Message
+from mailismus.queue.content import IContent
+from mailismus.queue.interface import Area, Message
 from mailismus.report.compose import Origin, Report, compose_in_steps
 from mailismus.report.excerpt import Excerpt, make_excerpt, max_stored_bytes, wanted_bytes
 from mailismus.report.queue_seam import ReportQueue

@@ -21,9 +21,10 @@ from mailismus.admin.render.content import MAX_HEADER, header_of, unstuff
 from mailismus.admin.server.answers import PAGE_ENTRIES, LookableQueue, Search
 from mailismus.errors import StorageError
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.content import IContent
 from mailismus.queue.filter import Subject, parse_filter, parse_subject
 from mailismus.queue.gaps import Gaps
-from mailismus.queue.interface import Entry, Filter, IContent, Message
+from mailismus.queue.interface import Entry, Filter, Message
 from mailismus.web.pages.listing import SearchExtent
 from mailismus.web.pages.message import ShownHeader
 

@@ -6,11 +6,9 @@ import pytest
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Filter, Flushed
-from mailismus.queue.providers.log.control import piece_reading
-from mailismus.queue.providers.log.index import resting
 from mailismus.queue.providers.log.index.piece import PieceRest
 from tests.contracts.bench import addresses
-from tests.log.story import Story
+from tests.log.story import Story, story_at_rest
 
 COUNT = 60
 LONG_S = 36_000.0
@@ -21,14 +19,7 @@ OURS = Filter(matches=lambda message, entry: message.sender == b"a@b.example")
 @pytest.fixture
 def story(monkeypatch: pytest.MonkeyPatch) -> Story:
     """A queue with `COUNT` messages at rest, in several segments of many pieces."""
-    monkeypatch.setattr(piece_reading, "PIECE_BYTES", 4096)
-    monkeypatch.setattr(resting, "PIECE_BYTES", 4096)
-    monkeypatch.setattr(piece_reading, "SLICE_ENTRIES", 1)
-    story = Story()
-    for _ in range(COUNT):
-        story.bench.put(content=b"x" * 40_000)
-        story.bench.defer(story.bench.take_ids(), story.bench.now() + LONG_S)
-    return story
+    return story_at_rest(monkeypatch, [LONG_S] * COUNT, content_bytes=40_000)
 
 
 def _taken(story: Story) -> list[QueueId]:

@@ -61,7 +61,7 @@ NEEDLESS: dict[str, str] = {
         _EITHER_DIRECTORY
     ),
     "order | chunk/write/ends.py | EndsWriter._write | if change.kind is ChangeKind.END_NEW: <> "
-    "for name, offset in change.marks:": "A change has either a name in todo or marks.",
+    "mark_done(self._queue, change, ending.files.append)": "A change has either a name in todo or marks.",
     "order | log/control/rounds.py | MarkRounds._run | await self._write_positions() <> await self._compaction.rescue()": (
         "Moves only ask for records. Their batch is durable later, and positions speak of what is durable when they are found."
     ),

@@ -22,13 +22,13 @@ import attrs
 from mailismus.chunks.unit import WorkUnit
 from mailismus.disk.interface import IFile, close_read
 from mailismus.disk.presence import Missing, Presence
-from mailismus.queue.files.recipient_line import DONE
 from mailismus.queue.providers.chunk.format.files import format_info
 from mailismus.queue.providers.chunk.format.version import INFO, INTD, MESS, PID, TODO
 from mailismus.queue.providers.chunk.index.changes import FILES, ChangeKind, FileChange
 from mailismus.queue.providers.chunk.write.barrier import Barrier
-from mailismus.queue.providers.chunk.write.cleaning import Cleaner, Cleaning, CleaningKind
+from mailismus.queue.providers.chunk.write.cleaning import Cleaner, Cleaning, CleaningKind, cleanings_of
 from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
+from mailismus.queue.providers.chunk.write.marks import mark_done
 from mailismus.queue.providers.chunk.write.mess import MessWriter, MessWriters
 from mailismus.queue.providers.chunk.write.syncing import BatchSyncing
 
@@ -275,14 +275,12 @@ class BatchWriter:
             barrier.add_directory(TODO)
         if change.kind is ChangeKind.REWRITE:
             self._replace(change, barrier)
-        opened: dict[str, IFile] = {}
-        for name, offset in change.marks:
-            file = opened.get(name)
-            if file is None:
-                file = opened[name] = self._queue.of(name, number).open(str(number))
-                doing.files.append(file)
-                barrier.add(file)
-            file.write_at(offset, (DONE,))
+
+        def keep(file: IFile) -> None:
+            doing.files.append(file)
+            barrier.add(file)
+
+        mark_done(self._queue, change, keep)
 
     def _replace(self, change: FileChange, barrier: Barrier) -> None:
         """Put the new files into the places of the old ones; then those go that have no line any more."""
@@ -317,12 +315,7 @@ class BatchWriter:
             doing.unit.commit()
             for file in doing.files:
                 close_read(file)
-            change, number = doing.change, doing.change.known.number
-            if change.is_over:
-                is_new = change.kind is ChangeKind.END_NEW
-                batch.left.append(Cleaning(number, CleaningKind.NEW_OVER if is_new else CleaningKind.OVER))
-            elif change.kind is ChangeKind.PREPROCESS:
-                batch.left.append(Cleaning(number, CleaningKind.ENVELOPE))
+            batch.left.extend(cleanings_of(doing.change))
 
     def _fail_all(
         self, batch: ChunkBatch, mails: Sequence[NewMail], going: Sequence[_Doing], *, is_done: bool = False

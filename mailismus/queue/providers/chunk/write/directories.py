@@ -87,3 +87,6 @@ class EndsDirectories:
         self._todo.close()
         if self.file_system is not None:
             self.file_system.close()
+
+
+AnyDirectories = ChunkDirectories | EndsDirectories

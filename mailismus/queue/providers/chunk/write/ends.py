@@ -17,13 +17,13 @@ from collections.abc import Sequence
 import attrs
 
 from mailismus.disk.interface import IFile, close_read
-from mailismus.queue.files.recipient_line import DONE
 from mailismus.queue.providers.chunk.format.version import TODO
 from mailismus.queue.providers.chunk.index.changes import ChangeKind, FileChange
 from mailismus.queue.providers.chunk.write.barrier import Barrier
 from mailismus.queue.providers.chunk.write.batch import ChunkBatch, FailedChange
-from mailismus.queue.providers.chunk.write.cleaning import Cleaning, CleaningKind
+from mailismus.queue.providers.chunk.write.cleaning import cleanings_of
 from mailismus.queue.providers.chunk.write.directories import EndsDirectories
+from mailismus.queue.providers.chunk.write.marks import mark_done
 from mailismus.queue.providers.chunk.write.syncing import BatchSyncing
 
 
@@ -88,28 +88,19 @@ class EndsWriter:
             batch.note_barrier(error)
             batch.failed.extend(FailedChange(ending.change, is_done=True) for ending in ended)
         else:
-            batch.left.extend(_cleaning(ending.change) for ending in ended if ending.change.is_over)
+            for ending in ended:
+                batch.left.extend(cleanings_of(ending.change))
         for ending in ended:
             _close(ending.files)
         return batch
 
     def _write(self, ending: _Ending) -> None:
-        change, number = ending.change, ending.change.known.number
+        change = ending.change
         if change.kind is ChangeKind.END_NEW:
-            self._queue.of(TODO).unlink(str(number))
-        opened: dict[str, IFile] = {}
-        for name, offset in change.marks:
-            if name not in opened:
-                opened[name] = self._queue.of(name, number).open(str(number))
-                ending.files.append(opened[name])
-            opened[name].write_at(offset, (DONE,))
+            self._queue.of(TODO).unlink(str(change.known.number))
+        mark_done(self._queue, change, ending.files.append)
 
 
 def _close(files: Sequence[IFile]) -> None:
     for file in files:
         close_read(file)
-
-
-def _cleaning(change: FileChange) -> Cleaning:
-    is_new = change.kind is ChangeKind.END_NEW
-    return Cleaning(change.known.number, CleaningKind.NEW_OVER if is_new else CleaningKind.OVER)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mailismus.queue.providers.chunk.write.barrier import Barrier
-from mailismus.queue.providers.chunk.write.directories import ChunkDirectories, EndsDirectories
+from mailismus.queue.providers.chunk.write.directories import AnyDirectories
 from mailismus.queue.providers.chunk.write.ways import SyncWay, WayChoice
 
 
 class BatchSyncing:
     """`seconds`: a clock that does not jump, read in the worker too."""
 
-    def __init__(
-        self, directories: ChunkDirectories | EndsDirectories, seconds: Callable[[], float], choice: WayChoice | None = None
-    ) -> None:
+    def __init__(self, directories: AnyDirectories, seconds: Callable[[], float], choice: WayChoice | None = None) -> None:
         self._seconds = seconds
         self._choice = choice or WayChoice(seconds(), has_whole=directories.file_system is not None)
 
