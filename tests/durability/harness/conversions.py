@@ -11,6 +11,7 @@ must end with 74 and change nothing. `--copied`: commands read a queue of chunks
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import json
 import os
@@ -143,6 +144,7 @@ class Trial:
             running.wait()
             if self._disk is not None:
                 self._disk.shut_down()
+                gc.collect()  # queues that were compared hold directories open
                 self._disk.recover()
             found = read_conversion(PosixDisk(), str(self._path / "queue"))
             state = "none" if found is None else found.state.value
