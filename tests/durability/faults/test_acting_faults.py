@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import errno
-import gc
 import itertools
 import os
-from collections.abc import Iterator
 
 import pytest
 
@@ -22,14 +20,6 @@ from tests.durability.subjects.log import LOG
 SUBJECTS = pytest.mark.parametrize("subject", [CLUSTERED, LOG, CHUNK], ids=lambda one: one.name)
 EACH, PARTS = 12, 1
 """Of the selection every twelfth case runs each time, in so many parts."""
-
-
-@pytest.fixture(autouse=True)
-def _short_collections() -> Iterator[None]:
-    """What was there before is not looked at each time."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @SUBJECTS
