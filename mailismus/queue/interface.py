@@ -374,5 +374,5 @@ class IQueue(Protocol):
 
     @property
     def max_envelope_bytes(self) -> int:
-        """What the sum of (length of recipient + length of its words and of the message's + 64) may be in one envelope; more
-        is refused at RCPT (452 4.5.3)."""
+        """What the sum of (length of recipient + length of its words beyond 48 and of the message's + 64) may be in one
+        envelope; more is refused at RCPT (452 4.5.3)."""
