@@ -21,8 +21,9 @@ from pathlib import Path
 import attrs
 
 from benchmarks.results.verdict import Outage, Verdict, judge
-from benchmarks.stage.directories import Stage, say
+from benchmarks.stage.directories import Stage
 from benchmarks.stage.load import program
+from benchmarks.stage.progress import say
 from benchmarks.stage.servers import Extras, Ours, Place, Single
 from benchmarks.stage.trial import Follower, Mix, NextHop, Trial, administer, left_in_queue, queue_counts
 from tests.durability.harness.operator import Acted, Operator, settle_all
