@@ -94,5 +94,5 @@ class HabitBook:
             host = self._hosts.get(key)
             if host is not None:
                 limits = max(host.limits, default=0), host.refusal
-                counts = host.is_pipelining, host.failure_s, under_way.get(key, 0)
-                yield HostHabits(*key, quantiles(host.setup_s), *limits, *counts)
+                setup_s, count = quantiles(host.setup_s), under_way.get(key, 0)
+                yield HostHabits(*key, setup_s, *limits, host.is_pipelining, host.failure_s, count)

@@ -10,7 +10,6 @@ import argparse
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -66,7 +65,7 @@ def _program() -> list[str]:
     called = os.path.abspath(sys.argv[0])
     if os.path.basename(called) != "mailismus" or not os.access(called, os.X_OK):
         return [sys.executable, "-m", "mailismus"]
-    return ["mailismus"] if shutil.which("mailismus") == called else [called]
+    return [called]
 
 
 def _wait_for(keeper: subprocess.Popen[bytes], seconds: float | None) -> None:

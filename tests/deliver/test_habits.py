@@ -85,19 +85,19 @@ def test_attempts_are_counted_by_the_one_before() -> None:
     assert (found.grey_refused_s, found.grey_taken_s) == (7.0, 18.0)
     assert found.labels == (LABEL.decode(),)
     assert found.replies == {AttemptClass.GREY: bytes(GREY)}
-    assert found.last_minute == (1, *(0,) * 19, 1)
+    assert found.last_minute == (0, 1, *(0,) * 18, 1)
 
 
 def test_what_was_taken_in_the_minute_before_a_refusal_is_the_rate() -> None:
     book = new_book()
     for second in range(100):
-        book.of(HOP).note_taken([entry()], message(), 0.1, 1000.0 + second)
+        book.of(HOP).note_taken([entry()], message(), 0.1, 1000.2 + second)
         if second == 70:
-            book.of(HOP).note_too_fast(FAST, 1000.0 + second)
+            book.of(HOP).note_too_fast(FAST, 1000.2 + second)
     found = hop_of(book, 1099.5)
     assert found.most_a_minute == 60
-    assert found.last_minute == (0, *(1,) * 59)
-    assert hop_of(book, 1129.0).last_minute == (*(0,) * 31, *(1,) * 29)
+    assert found.last_minute == (1,) * 60
+    assert hop_of(book, 1129.0).last_minute == (*(0,) * 30, *(1,) * 30)
     assert hop_of(book, 5000.0).last_minute == ()
 
 

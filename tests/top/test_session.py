@@ -63,7 +63,9 @@ def test_a_session(config: Path, running: Running) -> None:
         terminal.await_text("well.test: in delivery")
         terminal.resize(200, 60)
         wide = terminal.await_text("next table  p pause  h help")
-        assert "dead: mx.dead.test is left alone from 14:02 until 14:07:31, after 3 failures: connection refused" in wide
+        assert (
+            "host down: mx.dead.test is left alone from 14:02 until 14:07:31, after 3 failures: connection refused" in wide
+        )
         assert len(wide.split("\n")) == 60
         terminal.type("/dead\r")
         terminal.await_text("/dead")

@@ -506,3 +506,11 @@ def test_another_window_goes_on_where_one_is(cuts: int) -> None:
         window.note_delivered(window.size)
         other.note_delivered(other.size)
         assert window.size == other.size, step
+
+
+def test_another_process_lengthens_pauses_as_much() -> None:
+    first, second = Window(None, 0.75), Window(None, 0.25)
+    first.note_refused(100.0, 2)
+    second.restore(first.state(100.0), 5.0)
+    assert second.state(5.0) == first.state(100.0)
+    assert first.state(100.0).chance == 0.75
