@@ -18,6 +18,8 @@ from benchmarks.results.records import Acknowledged, Broken, Delivery, Unanswere
 from benchmarks.results.report import table
 
 BEFORE_KILL_S = 1.0
+SETTLE_S = 0.020
+"""Within so many seconds of the sink's answer an outcome is durable, in the mean over kills (P4)."""
 
 
 @attrs.frozen
@@ -34,6 +36,10 @@ class Outage:
         """From when on nothing can become durable any more. A server whose power was cut goes on for a moment; a machine's
         would not."""
         return self.killed_at_s if self.cut_at_s is None else self.cut_at_s
+
+    def settles(self, at_s: float) -> bool:
+        """In the last moment before."""
+        return self.down_at_s - SETTLE_S <= at_s < self.down_at_s
 
     def covers(self, at_s: float) -> bool:
         """Between that moment and the moment of readiness."""
@@ -66,6 +72,8 @@ class Verdict:
     most_at_one_kill: int
     open_at_kills: int
     """Entries of the transactions that were open at the sink at a kill, and broken off by it."""
+    settling_at_kills: int
+    """Entries that the sink had answered in the last `SETTLE_S` before a kill or a cut, whether they came again or not."""
     oldest_doubled_s: float
     """How long before a kill, or a cut, the sink had answered what arrived again, at most."""
     refusals: tuple[tuple[str, int], ...]
@@ -178,6 +186,11 @@ def judge(
         unexplained=tuple(unexplained),
         most_at_one_kill=max(at_kill, default=0),
         open_at_kills=sum(one.recipients for one in broken if any(outage.covers(one.at_s) for outage in outages)),
+        settling_at_kills=sum(
+            len(one.recipients)
+            for one in deliveries
+            if one.is_answered and any(outage.settles(one.at_s) for outage in outages)
+        ),
         oldest_doubled_s=oldest_s,
         refusals=tuple(Counter(message.reply for message in unanswered if message.reply).most_common()),
     )

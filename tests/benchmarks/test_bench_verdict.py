@@ -74,6 +74,13 @@ def test_what_a_server_without_power_is_answered_is_as_what_the_dead_are() -> No
     assert before.oldest_doubled_s == pytest.approx(0.1)
 
 
+def test_what_was_answered_just_before_a_kill_is_counted_by_recipients() -> None:
+    arrivals = [_arrival(9.971, 1), _arrival(9.985, 2, 0, 1), _arrival(9.999, 3), _arrival(10.001, 4)]
+    assert judge([], [], arrivals, [Outage(10.0, 11.0)]).settling_at_kills == 3
+    assert judge([], [], arrivals, [Outage(10.01, 11.0, cut_at_s=9.99)]).settling_at_kills == 3
+    assert judge([], [], arrivals).settling_at_kills == 0
+
+
 def test_twice_without_any_kill_is_unexplained() -> None:
     assert not judge([_sent(1)], [], [_arrival(1.0, 1), _arrival(2.0, 1)]).good
 
