@@ -11,7 +11,6 @@ must end with 74 and change nothing. `--copied`: commands read a queue of chunks
 from __future__ import annotations
 
 import argparse
-import gc
 import hashlib
 import json
 import os
@@ -20,7 +19,8 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -144,7 +144,6 @@ class Trial:
             running.wait()
             if self._disk is not None:
                 self._disk.shut_down()
-                gc.collect()  # queues that were compared hold directories open
                 self._disk.recover()
             found = read_conversion(PosixDisk(), str(self._path / "queue"))
             state = "none" if found is None else found.state.value
@@ -236,17 +235,8 @@ class Trial:
         for line in listed.stdout.splitlines():
             part = json.loads(line)
             entries += [json.dumps({**part, "recipients": one}) for one in part["recipients"]]
-        return Told(sorted(entries), dict(self._digests()))
-
-    def _digests(self) -> Iterator[tuple[str, str]]:
-        place = QueuePlace(str(self._path / "queue"), str(self._path / "spool"))
-        stopped = PROVIDERS.named(self._provider).open_stopped(place)
-        for page in stopped.pages(Filter()):
-            for message in page:
-                digest = hashlib.sha256()
-                for piece in stopped.contents(message.spool_id):
-                    digest.update(piece)
-                yield f"{message.spool_id:016X}", digest.hexdigest()
+        with ProcessPoolExecutor(1) as child:  # an open queue ends with its process: no mount is busy
+            return Told(sorted(entries), child.submit(digests, self._provider, self._path).result())
 
     def _compare(self, provider: str) -> None:
         self._provider = provider
@@ -274,6 +264,19 @@ class Trial:
         config = self._path / f"{provider}{'-links' * links}.xml"
         config.write_text(CONFIG.format(provider=provider, path=self._path, spool=spool))
         return [sys.executable, "-m", "mailismus", "--config", str(config), "queue", *words]
+
+
+def digests(provider: str, path: Path) -> dict[str, str]:
+    """Digests of all contents of the stopped queue in this directory, by spool id."""
+    stopped = PROVIDERS.named(provider).open_stopped(QueuePlace(str(path / "queue"), str(path / "spool")))
+    found = {}
+    for page in stopped.pages(Filter()):
+        for message in page:
+            digest = hashlib.sha256()
+            for piece in stopped.contents(message.spool_id):
+                digest.update(piece)
+            found[f"{message.spool_id:016X}"] = digest.hexdigest()
+    return found
 
 
 def take_all_but(ballast: Path, left_bytes: int) -> None:
