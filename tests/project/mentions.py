@@ -136,8 +136,8 @@ def _add_scopes(
 
 
 @cache
-def _fields_with_words(kind: type[ast.AST]) -> tuple[str, ...]:
-    return tuple(field for field in ("id", "attr", "arg", "name", "asname", "module") if field in kind._fields)
+def _with_words(fields: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(field for field in ("id", "attr", "arg", "name", "asname", "module") if field in fields)
 
 
 def _words(module: ast.Module) -> set[str]:
@@ -145,7 +145,7 @@ def _words(module: ast.Module) -> set[str]:
     words: set[str] = set()
     texts = {id(node) for node in docstrings(module)}
     for node in ast.walk(module):
-        for field in _fields_with_words(type(node)):
+        for field in _with_words(node._fields):
             value = getattr(node, field)
             if isinstance(value, str):
                 words.update(value.split("."))

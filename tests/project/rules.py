@@ -118,7 +118,7 @@ PURE = (
         "plan.wording",
     ),
     *("observe.audit", "observe.metrics", "observe.text", "observe.overview", "deliver.recent", "deliver.why.overview"),
-    *("observe.figures", "observe.hop_order", "observe.history", "observe.amounts", "observe.grades"),
+    *("observe.figures", "observe.hop_order", "observe.hold_words", "observe.history", "observe.amounts", "observe.grades"),
     *("journal.batch", "journal.frame"),
     *("chunks.names", "chunks.unit"),
     *("spool.silo", "spool.idtable", "spool.references", "spool.unsure"),

@@ -101,8 +101,8 @@ def test_a_start_on_the_queue_of_another_provider_is_refused_with_file_and_line(
     (root / "provider").write_text("log 1\n")
     status, message = refuse(config.parent, str(config), ways=ways)
     assert status == 78
-    ways = "write that, or another <rootpath>, or convert it: mailismus queue convert --to clustered"
-    text = f'<queue provider> is "clustered", but {root} holds a queue of provider log: {ways}\n'
+    remedy = "write that, or another <rootpath>, or convert it: mailismus queue convert --to clustered"
+    text = f'<queue provider> is "clustered", but {root} holds a queue of provider log: {remedy}\n'
     assert message == f"{config}:{line}: {text}"
     (root / "provider").write_text("clustered 3\n")
     status, message = refuse(config.parent, str(config), ways=ways)

@@ -380,5 +380,5 @@ class ScheduleMachine(RuleBasedStateMachine):
 TestSchedule = ScheduleMachine.TestCase
 TestSchedule.settings = settings(max_examples=8, stateful_step_count=50, deadline=None)
 
-TestScheduleAtLength = pytest.mark.exhaustive(type("TestScheduleAtLength", (TestSchedule,), {}))
-TestScheduleAtLength.settings = settings(max_examples=300, stateful_step_count=50, deadline=None)
+_at_length = settings(max_examples=300, stateful_step_count=50, deadline=None)
+TestScheduleAtLength = pytest.mark.exhaustive(type("TestScheduleAtLength", (TestSchedule,), {"settings": _at_length}))
