@@ -107,7 +107,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                         say(f"{kind}, hand-over")
                         handed(own, FileSystem(kind), options.seconds, rows["handover"])
     except (TrialError, OSError, KeyboardInterrupt) as e:
-        say(f"stopped: {e or 'interrupted'}")
+        say(f"stopped: {str(e) or 'interrupted'}")
         code = 1
     for part, header in zip(PARTS, (WRITES_HEADER, FILES_HEADER, HANDED_HEADER), strict=True):
         if rows[part]:

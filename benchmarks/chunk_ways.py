@@ -122,7 +122,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                                     rows.append([kind, writer.value, load, name, *found])
                                     say(f"{', '.join(rows[-1])}: {time.monotonic() - began_s:.1f} s")
     except (StartError, TrialError, OSError, KeyboardInterrupt) as e:
-        say(f"stopped: {e or 'interrupted'}")
+        say(f"stopped: {str(e) or 'interrupted'}")
         code = 1
     if rows:
         print(table(HEADER, rows), flush=True)

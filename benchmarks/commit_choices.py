@@ -108,7 +108,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with stage(options.directory) as at:
             run(options, at, found)
     except (TrialError, KeyboardInterrupt) as e:
-        say(f"stopped: {e or 'interrupted'}")
+        say(f"stopped: {str(e) or 'interrupted'}")
         code = 1
     if found:
         print(markdown(found), flush=True)

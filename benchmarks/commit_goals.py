@@ -224,7 +224,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 found += GOALS[goal](at, options)
         is_whole = True
     except (TrialError, OSError, KeyboardInterrupt) as e:
-        say(f"stopped: {e or 'interrupted'}")
+        say(f"stopped: {str(e) or 'interrupted'}")
     good = is_whole and all(one.good for one in found)
     if found:
         print(f"{markdown(found)}\n\n{file_system(options.directory)}: {'good' if good else '**not good**'}", flush=True)

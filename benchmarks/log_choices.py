@@ -117,7 +117,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         with stage(options.directory) as at:
             run(options, at, kept)
     except (TrialError, KeyboardInterrupt) as e:
-        say(f"stopped: {e or 'interrupted'}")
+        say(f"stopped: {str(e) or 'interrupted'}")
         code = 1
     print(markdown(kept), flush=True)
     return code

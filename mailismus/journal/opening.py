@@ -132,6 +132,7 @@ class JournalOpener:
     def _make(self, found: ReplayedJournal, presence: Presence | None) -> OpenJournal:
         """Pool and writer, which have no segment yet."""
         disk, settings = self.disk, self.settings
+        disk.sync_directory(self.directory)  # always: the process that made a segment may have been killed before its sync
         size = segment_size_for(settings.segmentsize, settings.maxsize, disk.space(self.directory).size_bytes)
         pool = SegmentPool(
             disk, self.directory, size, self.worker, self.reactor, presence, for_a_start=int(self.keeps_for_a_start)

@@ -49,6 +49,15 @@ def test_what_is_left_of_its_earlier_use_is_over(story: Story, blocks: tuple[int
     assert story.queue.parts.opened.writer.segments.keys().isdisjoint((1, 99))
 
 
+def test_the_name_of_a_free_segment_is_durable_before_a_start_uses_it(story: Story) -> None:
+    """Its maker may have been killed before its sync: a power cut would take the segment, and marks elsewhere stay."""
+    disk = story.harness.disk
+    del disk.acts[:]
+    story.crash()
+    acts = [act for act, path in disk.acts if path == "/q/log" or path.startswith("/q/log/")]
+    assert acts.index("sync directory") < acts.index("rename")
+
+
 def test_a_free_segment_has_a_name_that_says_so_and_counts_for_nothing(story: Story) -> None:
     """A crash may undo the next rename and write the first batch of the next use over those of the earlier one."""
     disk = story.harness.disk
