@@ -68,7 +68,7 @@ ROOMS = {
     "queue.fsck": (OWN, "local"),
     "queue.providers.clustered.fsck": ("evidence", "repairs", "findings", OWN),
     "queue.providers.log": ("format", "index", "commit", "read", "recovery", "control", "conversion", OWN, "fsck", "entry"),
-    "queue.providers.distributed": ("stores", OWN),
+    "queue.providers.distributed": ("stores", "format", "view", "setup", "identity", "enqueue", OWN),
     "queue.providers.distributed.stores": (
         *("failure", "broker", "rows", "objects", "libraries", "rabbitmq", "cassandra", "http"),
         OWN,
@@ -101,6 +101,8 @@ PURE = (
     *("queue.providers.chunk.format", "queue.providers.chunk.index", "queue.providers.chunk.write.ways"),
     *("queue.providers.distributed.stores.failure", "queue.providers.distributed.stores.cassandra.statements"),
     *("queue.providers.distributed.stores.http.sigv4", "queue.providers.distributed.stores.http.listing"),
+    *("queue.providers.distributed.format", "queue.providers.distributed.view.change"),
+    "queue.providers.distributed.enqueue.plan",
     "queue.providers.clustered.checkpoint.policy",
     *("queue.providers.clustered.read.counting", "queue.providers.clustered.read.count_plan"),
     *("queue.providers.clustered.fsck.evidence.bad_lines", "queue.fsck.local.one_byte"),

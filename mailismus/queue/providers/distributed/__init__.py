@@ -3,4 +3,9 @@
 Rooms, bottom first:
 
     stores      what the queue asks of a broker, a database and an object store: interfaces and clients
+    format      tables, slices and triggers. Pure
+    view        the settings of slices and buckets, and the record of what they were
+    setup       makes what a queue needs in its stores, and tells what is missing
+    identity    epochs, and the ids of messages
+    enqueue     how a message gets in
 """
