@@ -18,13 +18,13 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater, react
 
 from benchmarks.stage.providers import add_option, chosen
-from mailismus.app import WallClock
 from mailismus.config.read.load import Loader, load
 from mailismus.errors import Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.reply import Reply
 from mailismus.providers import PROVIDERS
 from mailismus.queue.interface import Area, IDraft, IQueue, Placement, Submission
+from mailismus.start.clock import WallClock
 from mailismus.start.server import Reactor
 
 RECIPIENTS, SIZE_BYTES, AT_ONCE = 1000, 4096, 8000

@@ -26,7 +26,9 @@ first; a package imports only packages above it in this list (`docs/architecture
     sendmail    the commands `sendmail` and `mailq`, and the server's side of them
     surgery     acts on a stopped queue, under its lock
     probe       what other servers show of TLS: the command `mailismus tls`
+    plan        the forecast: the command `mailismus plan`
     top         the live screen: the command `mailismus top`
+    web         a page of the running server for browsers
     start       what `twistd` and `twist` call: options, privileges, signals, log, reload
     providers   the table of queue providers, each imported when it is asked for
     demo        the playground: the command `mailismus demo`

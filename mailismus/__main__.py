@@ -20,6 +20,9 @@ from mailismus.admin.commands.fsck import FsckTools
 from mailismus.admin.commands.fsck import register as register_fsck
 from mailismus.admin.commands.register import CommandTools
 from mailismus.admin.commands.register import register as register_admin
+from mailismus.config.edit.change import set_values
+from mailismus.config.edit.path import PathError, parse_path
+from mailismus.config.read.document import parse_source, parse_text, read_bytes
 from mailismus.config.read.files import Files
 from mailismus.config.read.load import DEFAULT_FILES, LoadedConfig, Loader, find_file, load, load_for_program
 from mailismus.config.read.providers import written_of_others
@@ -29,6 +32,8 @@ from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import ConfigError, StartError, StorageError
 from mailismus.inject.command import InjectTools
 from mailismus.inject.command import register as register_inject
+from mailismus.plan.command import PlanTools
+from mailismus.plan.command import register as register_plan
 from mailismus.probe.command import ProbeTools
 from mailismus.probe.command import register as register_probe
 from mailismus.providers import PROVIDERS, Providers
@@ -108,6 +113,32 @@ class _Context:
             return load(DEFAULT_FILES[0], Loader(providers=self.providers.names), b"<mailserver/>").settings
         return self.load_settings(arguments)
 
+    def load_changed(self, arguments: argparse.Namespace, changes: Sequence[tuple[str, str]]) -> Settings:
+        """Return the settings of the same file with other values at some paths; it is not changed. Raises `ConfigError`,
+        and `StartError` (64) for what is no path."""
+        self._file = find_file(arguments.config)
+        files = Files(needs_secrets=False)
+        written = parse_text(read_bytes(self._file, files), self._file)
+        text = written.text
+        parse_source(text, self._file)
+        try:
+            for path, value in changes:
+                text = set_values(text, parse_path(path), [value])
+        except PathError as error:
+            raise StartError(Exit.USAGE, f"mailismus plan: --set: {error}") from None
+        loader = Loader(Files(needs_secrets=False), self.providers.names)
+        return load(self._file, loader, written.encode(text)).settings
+
+    def dead_hosts(self, queue_path: str, now: float) -> list[bytes]:
+        """Return the records of the hosts that were dead when a queue was stopped, as lines."""
+        from mailismus.deliver.host_records import format_line  # here: other commands do not need the deliverer
+        from mailismus.deliver.host_snapshot import read_snapshot
+
+        path = os.path.join(queue_path, DIRECTORY, HOSTS)
+        records = read_snapshot(PosixDisk(Access.READ_ONLY), path, now).records
+        lines = [format_line(record) for record in records if record.failures]
+        return [line for line in lines if line is not None]
+
     def dump(self, path: str, out: TextIO) -> None:
         """Print a file of a queue readably. Raises `Corrupt`, `OSError`."""
         if os.path.basename(path) == MARK:
@@ -129,11 +160,12 @@ class _Context:
 
     def make_locator(self, settings: Settings, reactor: ProbeReactor) -> Locator:
         """Return what finds hosts, as the server does."""
-        from mailismus.app import WallClock, build_locator  # here: other commands do not need the server
+        from mailismus.deliver.assembly import locator_of  # here: other commands do not need the deliverer
         from mailismus.dns.counters import DnsCounters
+        from mailismus.start.clock import WallClock
 
         bound = [(one.name, one.interface or any_address, one.port) for one in settings.listeners for any_address in _ANY]
-        return build_locator(settings, cast("Reactor", reactor), WallClock(reactor), bound, DnsCounters())
+        return locator_of(settings, reactor, WallClock(reactor), bound, DnsCounters())
 
     def act_on_stopped(self, settings: Settings) -> StoppedAnswers:
         """Return what answers requests about acts of the stopped queue of these settings."""
@@ -180,6 +212,10 @@ def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
     register_sendmail(commands)
     register_probe(commands, ProbeTools(context.load_or_default, context.make_locator))
     register_top(commands, TopTools(context.load_settings))
+    plan_tools = PlanTools(
+        context.load_settings, context.load_changed, context.load_or_default, context.providers, context.dead_hosts
+    )
+    register_plan(commands, plan_tools)
     register_demo(commands)
     completion.register(commands, build_parser, FILTER_WORDS)
     manual.register(commands, build_parser)

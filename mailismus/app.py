@@ -10,22 +10,21 @@ from __future__ import annotations
 
 import gc
 import os
-import random
 import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import attrs
 from twisted.internet.defer import Deferred, succeed
-from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from zope.interface import implementer
 
 from mailismus.admin.server.task import AdminTask
 from mailismus.config.values.settings import QueueSettings, Settings
+from mailismus.deliver.assembly import locator_of
 from mailismus.deliver.context import RealDeliveryContext
 from mailismus.deliver.host_snapshot import HostSnapshot
 from mailismus.deliver.locator import Locator
@@ -33,25 +32,20 @@ from mailismus.deliver.sessions import deaths_of
 from mailismus.deliver.task import DeliverTask
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool
-from mailismus.dns.addresses import Loopback
-from mailismus.dns.choice import Fallback
-from mailismus.dns.client import DnsClient
 from mailismus.dns.counters import DnsCounters
-from mailismus.dns.hosts import HostResolver
-from mailismus.dns.mx import MxPolicy, MxResolver
-from mailismus.dns.servers import NameServer
 from mailismus.dns.sockets import DnsReactor
-from mailismus.dns.system import SystemHosts, SystemServers, is_local_address
 from mailismus.errors import StartError
 from mailismus.mail.directory import DirectoryInUse
 from mailismus.net.dispatch import shorten_dispatch
 from mailismus.observe.maillog import MailLog, MemoryMailLog
 from mailismus.providers import PROVIDERS
 from mailismus.queue.acts.acts import Acts
+from mailismus.queue.arriving import envelope_room
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.provider import IOpenedQueue, IProviders, IsLocal
 from mailismus.report.task import ReportTask
 from mailismus.sendmail.service import ProgramMail
+from mailismus.start.clock import WallClock, elapsed_seconds
 from mailismus.start.observation import Observation
 from mailismus.start.overview import OverviewMaker
 from mailismus.start.server import Listening, Reactor
@@ -59,6 +53,10 @@ from mailismus.start.version import program_version
 from mailismus.submit.task import SubmitTask
 from mailismus.surgery.assembly import acts_of, keep_of
 from mailismus.surgery.stopped import StoppedActing
+from mailismus.web.assembly import bind_web, web_task_of
+
+if TYPE_CHECKING:
+    from mailismus.web.task import WebTask
 
 SWITCH_INTERVAL_S = 0.0005
 """How long the interpreter lets one thread run while another waits. With its own 5 ms the journal's thread would wait for a
@@ -69,35 +67,6 @@ GC_THRESHOLDS = (10_000, 10, 1000)
 the start stay: with the interpreter's own thresholds the collector takes a tenth of the time, for nothing. While a backlog
 builds up most objects outlive the first generation; a collection of the second walks over all of them in one turn of the
 reactor: 100,000 take some 20 ms."""
-
-
-_BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
-
-
-@implementer(IReactorTime)
-class WallClock:
-    """The reactor's timers, which never jump, and the time of day, which may."""
-
-    def __init__(self, reactor: IReactorTime) -> None:
-        self._reactor = reactor
-
-    def seconds(self) -> float:
-        """UTC seconds."""
-        return time.time()
-
-    # `callable` is Twisted's name for it.
-    def callLater(self, delay: float, callable: Callable[..., Any], *args: object, **kw: object) -> IDelayedCall:  # noqa: A002
-        """As the reactor's. Its calls have times of the reactor's clock, not of this one."""
-        return self._reactor.callLater(delay, callable, *args, **kw)
-
-    def getDelayedCalls(self) -> Sequence[IDelayedCall]:
-        """As the reactor's."""
-        return self._reactor.getDelayedCalls()
-
-
-def elapsed_seconds() -> float:
-    """Return seconds as `time.monotonic` does, but count the time that the machine is suspended, if the system can."""
-    return time.monotonic() if _BOOT_TIME is None else time.clock_gettime(_BOOT_TIME)
 
 
 @attrs.frozen
@@ -112,6 +81,8 @@ class Tasks:
     programs: ProgramMail | None
     acts: Acts | None
     """None: the queue keeps no files of its own for them."""
+    web: WebTask | None = None
+    """None: `<web>` is not written."""
 
 
 class MailServer:
@@ -124,7 +95,7 @@ class MailServer:
         opened: IOpenedQueue,
         manager: QueueManager,
         tasks: Tasks,
-        locator_of: Callable[[Settings], Locator],
+        new_locator: Callable[[Settings], Locator],
         observation: Observation,
         bound: Sequence[tuple[str, str, int]],
         stop_timeout_s: float,
@@ -134,8 +105,8 @@ class MailServer:
         self._manager = manager
         self._submit, self._deliver, self._report = tasks.submit, tasks.deliver, tasks.report
         self._admin, self._snapshot = tasks.admin, tasks.snapshot
-        self._programs, self._acts = tasks.programs, tasks.acts
-        self._locator_of = locator_of
+        self._programs, self._acts, self._web = tasks.programs, tasks.acts, tasks.web
+        self._new_locator = new_locator
         self._observation = observation
         self._bound = bound
         self._stop_timeout_s = stop_timeout_s
@@ -152,6 +123,8 @@ class MailServer:
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         self._admin.start()
+        if self._web is not None:
+            self._web.start()
         self._snapshot.start()
         if self._acts is not None:
             self._acts.start()
@@ -164,9 +137,11 @@ class MailServer:
 
     def prepare(self, settings: Settings) -> Callable[[], None]:
         """As `start.server.Server`."""
-        locator, deaths = self._locator_of(settings), deaths_of(settings.deliver.schedule)
+        locator, deaths = self._new_locator(settings), deaths_of(settings.deliver.schedule)
         terms = self._submit.prepare(settings.listeners, settings.directory)
         adopt = self._programs.prepare(settings) if self._programs is not None else None
+        web = settings.admin.web
+        change_web = self._web.prepare(web) if self._web is not None and web is not None else None
 
         def take_over() -> None:
             self._submit.reload(terms)
@@ -178,6 +153,8 @@ class MailServer:
             self._admin.show_settings(settings.effective)
             if adopt is not None:
                 adopt()
+            if change_web is not None:
+                change_web()
             if self._acts is not None:
                 self._acts.reload(keep_of(settings))
             self._stop_timeout_s = settings.application.stop_timeout_s
@@ -196,7 +173,11 @@ class MailServer:
         if not self._is_started:
             self._observation.close()
             self._submit.close()
+            if self._web is not None:
+                self._web.close()
             return
+        if self._web is not None:
+            await self._web.stop()
         if self._programs is not None:
             await self._programs.stop()
         acted = self._acts.stop() if self._acts is not None else succeed(None)
@@ -278,7 +259,7 @@ def _build(
         host,
         settings.listeners,
         settings.directory,
-        opened.queue.max_envelope_bytes,
+        envelope_room(opened.queue.max_envelope_bytes),
         manager,
         maillog,
         clock,
@@ -295,11 +276,15 @@ def _build(
         admin.take_messages(lambda uid: partial(submit.new_injection, uid))
         admin.bind()
         programs = _build_programs(settings, submit, reactor, clock)
+        web_port = None
         try:
+            web_port = bind_web(settings)
             if programs is not None:
                 programs.bind()
         except BaseException:
             admin.stop()
+            if web_port is not None:
+                web_port.close()
             raise
     except BaseException:
         observation.close()
@@ -307,8 +292,8 @@ def _build(
         raise
     names = DnsCounters()
 
-    def locator_of(settings: Settings) -> Locator:
-        return build_locator(settings, reactor, clock, bound, names)
+    def new_locator(settings: Settings) -> Locator:
+        return locator_of(settings, cast(DnsReactor, reactor), clock, bound, names)  # `build` has set its clock
 
     audits = observation.audits
     deliver = DeliverTask(
@@ -319,7 +304,7 @@ def _build(
         manager,
         maillog,
         RealDeliveryContext(reactor, clock, reactor),
-        locator_of(settings),
+        new_locator(settings),
         deaths_of(settings.deliver.schedule),
         audits,
     )
@@ -329,16 +314,19 @@ def _build(
     report = ReportTask(settings.report, host, manager, maillog, clock, time.monotonic, os.urandom, audits)
     observation.watch(opened, manager, submit, deliver, names, report)
     told = host.decode("ascii", "replace"), program_version()
-    admin.show_overviews(OverviewMaker(observation.readers, deliver, *told, clock.seconds, time.monotonic))
+    overviews = OverviewMaker(observation.readers, deliver, *told, clock.seconds, time.monotonic)
+    admin.show_overviews(overviews)
+    admin.show_habits(deliver.habits)
     state = ThreadPool(reactor, "state")
     snapshot = HostSnapshot(deliver.hosts, opened.state_path, PosixDisk(), state, clock, time.monotonic)
     snapshot.load()
     acts = acts_of(settings, opened, manager, reactor, reactor)
     if acts is not None:
         admin.take_acts(acts)
-    tasks = Tasks(submit, deliver, report, admin, snapshot, programs, acts)
+    web = web_task_of(web_port, opened, manager, overviews, reactor, reactor, clock)
+    tasks = Tasks(submit, deliver, report, admin, snapshot, programs, acts, web)
     stop_timeout_s = settings.application.stop_timeout_s
-    return MailServer(opened, manager, tasks, locator_of, observation, bound, stop_timeout_s, directory)
+    return MailServer(opened, manager, tasks, new_locator, observation, bound, stop_timeout_s, directory)
 
 
 def _build_programs(settings: Settings, submit: SubmitTask, reactor: Reactor, clock: IReactorTime) -> ProgramMail | None:
@@ -369,30 +357,3 @@ def open_for_acts(settings: Settings, reactor: Reactor, providers: IProviders) -
     except BaseException:
         opened.release()
         raise
-
-
-def build_locator(
-    settings: Settings,
-    reactor: Reactor,
-    clock: IReactorTime,
-    bound: Sequence[tuple[str, str, int]],
-    counters: DnsCounters,
-) -> Locator:
-    """A locator of the hosts of relays and domains, with an empty cache. `bound`: the addresses that this server listens on;
-    `counters`: where its questions are counted."""
-    dns, client = settings.deliver.dns, settings.deliver.client
-    named = tuple(NameServer(host, port, dns.are_trusted) for host, port in dns.servers)
-    chance = random.SystemRandom()
-    servers = (lambda: named) if named else SystemServers(time.monotonic, are_trusted=dns.are_trusted)
-    # The reactor's timers do not jump: `build` has set its clock.
-    resolver = DnsClient(cast(DnsReactor, reactor), servers, dns.timeout_s, chance, time.monotonic, counters=counters)
-    policy = MxPolicy(
-        fallback=Fallback.ADDRESS if client.fallback_a else Fallback.NONE,
-        loopback=Loopback.ALLOWED if client.loopback else Loopback.REFUSED,
-        port=client.mxport,
-        own_names=frozenset((settings.application.announcehost.decode("ascii").lower(),)),
-        own_endpoints=frozenset((host, port) for _, host, port in bound),
-        is_local=is_local_address,
-    )
-    hosts = HostResolver(resolver, SystemHosts(time.monotonic), chance)
-    return Locator(hosts, MxResolver(resolver, policy, clock, chance), resolver.forget, resolver.press)

@@ -15,7 +15,6 @@ from twisted.internet.task import LoopingCall, deferLater
 from benchmarks.log.plan import Choice, Storage
 from benchmarks.log.positions import PositionsInLog, restore
 from benchmarks.stage.local_queue import local_settings
-from mailismus.app import WallClock
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import PosixDisk
@@ -27,6 +26,7 @@ from mailismus.queue.providers.log.control.choices import IPositionsFile, LogCho
 from mailismus.queue.providers.log.format.version import LOG
 from mailismus.queue.providers.log.provider import LogQueue
 from mailismus.queue.providers.log.recovery.opening import open_queue
+from mailismus.start.clock import WallClock
 from mailismus.start.server import Reactor
 
 SIZE_BYTES = 4096

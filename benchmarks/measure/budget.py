@@ -77,6 +77,7 @@ RULES: tuple[tuple[str, str, str], ...] = (
     ("mailismus/smtp/client/engine*", "*", CLIENT),
     ("mailismus/deliver/settling*", "*", SETTLE),
     ("mailismus/deliver/recent*", "*", SETTLE),
+    ("mailismus/deliver/hop_habits*", "*", SETTLE),
     ("mailismus/deliver/host_session*", "*", CLIENT),
     ("mailismus/deliver/protocol*", "*", CLIENT),
     ("mailismus/deliver/sessions*", "*settle*", SETTLE),

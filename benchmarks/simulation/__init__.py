@@ -5,12 +5,8 @@
                         v
                      the books -> measures -> summaries -> tables, drawings
 
-Modules, leaves first:
+Clock, receivers, names and queue are those of the forecast (`mailismus.plan`). Modules, leaves first:
 
-    clock       virtual time: a heap of events
-    receivers   sites of mail hosts, and connections to them
-    names       look-ups and maildirs that take their time
-    waiting     the queue: the real index of due entries and retry rule, without a disk
     books       what is noted of each outcome
     measures    percentiles, fairness
     run         one run

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.queue.interface import Entry, Message
+from mailismus.queue.outcome.disposition import Disposition
 
 SMALL = "small"
 """The class of ordinary mail, whose delays are measured."""
@@ -63,7 +64,14 @@ class Record:
             service = self.services[message.sender] = Service()
         service.came_at.extend([message.received_at] * len(message.entries))
 
-    def note(self, message: Message, entries: Sequence[Entry], outcome: Outcome, now: float) -> None:
+    def note(
+        self,
+        message: Message,
+        entries: Sequence[Entry],
+        outcome: Outcome,
+        dispositions: Sequence[Disposition],
+        now: float,
+    ) -> None:
         """See `waiting.Books`."""
         of_class = self._class_of[message.spool_id]
         served_at = self.services[message.sender].served_at

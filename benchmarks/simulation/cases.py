@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from benchmarks.simulation.books import SMALL
-from benchmarks.simulation.receivers import Habits, Kind, Site
 from benchmarks.simulation.run import LOCAL_DOMAIN, Arrival, World
 from benchmarks.simulation.worlds import BIG, Addresses, domain
+from mailismus.plan.site import ReceivingSite, SiteHabits, SiteKind
 
 HEALTHY = 100
 """Domains of the small mail, with a site each."""
@@ -41,15 +41,17 @@ def _small(seed: int, count: int, a_second: float, begins_s: float, domains: Seq
     return found
 
 
-def _healthy(addresses: Addresses, count: int = HEALTHY) -> dict[str, Site | None]:
-    return {f"healthy{number}.example": addresses.site(f"healthy{number}", 1, Habits()) for number in range(count)}
+def _healthy(addresses: Addresses, count: int = HEALTHY) -> dict[str, ReceivingSite | None]:
+    return {f"healthy{number}.example": addresses.site(f"healthy{number}", 1, SiteHabits()) for number in range(count)}
 
 
 def _envelopes(seed: int, has_load: bool) -> World:
     addresses = Addresses()
     healthy = _healthy(addresses)
-    slow = Habits(Kind.SLOW, reply_s=1.0, dot_s=1.0)
-    sites: dict[str, Site | None] = {domain(number): addresses.site(f"slow{number}", 1, slow) for number in range(50)}
+    slow = SiteHabits(SiteKind.SLOW, reply_s=1.0, dot_s=1.0)
+    sites: dict[str, ReceivingSite | None] = {
+        domain(number): addresses.site(f"slow{number}", 1, slow) for number in range(50)
+    }
     load = [
         Arrival(BEGINS_S, BIG, b"list%d@big.example" % n, [b"r%d@%b" % (m, domain(m % 50).encode()) for m in range(400)])
         for n in range(15)
@@ -60,7 +62,9 @@ def _envelopes(seed: int, has_load: bool) -> World:
 def _tarpit(seed: int, has_load: bool) -> World:
     addresses = Addresses()
     healthy = _healthy(addresses)
-    sites: dict[str, Site | None] = {domain(0): addresses.site("tarpit", 1, Habits(Kind.TARPIT, reply_s=30.0, dot_s=30.0))}
+    sites: dict[str, ReceivingSite | None] = {
+        domain(0): addresses.site("tarpit", 1, SiteHabits(SiteKind.TARPIT, reply_s=30.0, dot_s=30.0))
+    }
     load = [Arrival(BEGINS_S, BIG, b"s@big.example", [b"r%d@%b" % (n, domain(0).encode())]) for n in range(3000)]
     return World(healthy | sites, load * has_load + _small(seed, 1000, 20.0, BEGINS_S, list(healthy)))
 
@@ -68,8 +72,10 @@ def _tarpit(seed: int, has_load: bool) -> World:
 def _singles(seed: int, has_load: bool) -> World:
     addresses = Addresses()
     healthy = _healthy(addresses)
-    slow = Habits(Kind.SLOW, reply_s=1.0, dot_s=1.0)
-    sites: dict[str, Site | None] = {domain(number): addresses.site(f"slow{number}", 1, slow) for number in range(60)}
+    slow = SiteHabits(SiteKind.SLOW, reply_s=1.0, dot_s=1.0)
+    sites: dict[str, ReceivingSite | None] = {
+        domain(number): addresses.site(f"slow{number}", 1, slow) for number in range(60)
+    }
     load = [Arrival(BEGINS_S, BIG, b"s@big.example", [b"r%d@%b" % (n, domain(n % 60).encode())]) for n in range(600)]
     return World(healthy | sites, load * has_load + _small(seed, 300, 10.0, BEGINS_S + 15.0, list(healthy)))
 
@@ -79,7 +85,7 @@ def _silent(count: int, senders: int = 1) -> Callable[[int, bool], World]:
 
     def make(seed: int, has_load: bool) -> World:
         healthy = _healthy(Addresses(), 1000)
-        silent: dict[str, Site | None] = dict.fromkeys([domain(number) for number in range(count)])
+        silent: dict[str, ReceivingSite | None] = dict.fromkeys([domain(number) for number in range(count)])
         load = [
             Arrival(BEGINS_S, BIG, b"s%d@big.example" % (n % senders), [b"r@%b" % domain(n).encode()]) for n in range(count)
         ]

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import gc
-import random
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, cast
 
 import attrs
-from twisted.logger import ILogObserver, LogEvent, LogLevel, globalLogPublisher
-from zope.interface import implementer
 
 from benchmarks.simulation.books import Record
-from benchmarks.simulation.clock import STARTS_AT, VirtualClock
-from benchmarks.simulation.names import Maildirs, Names, RelayNames
-from benchmarks.simulation.receivers import Network, Site
-from benchmarks.simulation.waiting import SimulatedQueue
 from mailismus.config.values.settings import (
     ClientSettings,
     DeliverSettings,
@@ -28,17 +20,19 @@ from mailismus.config.values.settings import (
     ScheduleSettings,
 )
 from mailismus.config.values.tls import TlsLevel, TlsSettings
-from mailismus.deliver.hanging import MAX_THREADS
 from mailismus.deliver.locator import Locator
-from mailismus.deliver.schedule.choice import PickOne
 from mailismus.deliver.sessions import deaths_of
 from mailismus.deliver.task import DeliverTask
 from mailismus.mail.directory import Directory
+from mailismus.plan.clock import STARTS_AT, VirtualClock
+from mailismus.plan.names import RelayNames, SimulatedNames
+from mailismus.plan.network import Network
+from mailismus.plan.site import ReceivingSite
+from mailismus.plan.surroundings import NoLog, SimulatedContext, watched_task
+from mailismus.plan.waiting import SimulatedQueue
 from mailismus.queue.outcome.retry import RetryRule
 
 LOCAL_DOMAIN = b"home.example"
-LOCAL_S = 0.004
-"""A delivery into a maildir, with its barriers."""
 DELAYS_S = (900.0, 1800.0, 7200.0, 14400.0)
 """The default `retry_delays`."""
 MAXTIME_S = 3 * 86400.0
@@ -57,7 +51,7 @@ class Arrival(NamedTuple):
 class World:
     """What a run is made of. `sites`: of each domain; None: its name servers are silent. `users`: local ones."""
 
-    sites: dict[str, Site | None]
+    sites: dict[str, ReceivingSite | None]
     arrivals: Iterable[Arrival]
     users: frozenset[bytes] = frozenset()
 
@@ -68,7 +62,7 @@ class World:
             for domain, site in self.sites.items()
         }
 
-    def all_sites(self) -> list[Site]:
+    def all_sites(self) -> list[ReceivingSite]:
         """Each site once."""
         return list(dict.fromkeys(site for site in self.sites.values() if site is not None))
 
@@ -96,30 +90,6 @@ def settings_of(**changes: Any) -> DeliverSettings:
     return DeliverSettings(**(whole | changes))
 
 
-class Context:
-    """The `DeliveryContext` of a run: chance by a seed."""
-
-    def __init__(self, clock: VirtualClock, network: Network, seed: int) -> None:
-        chance = random.Random(seed)
-        self.clock: Any = clock
-        self.tcp: Any = network
-        self.monotonic: Callable[[], float] = clock.seconds
-        self.local_workers: Any = Maildirs(clock, LOCAL_S, MAX_THREADS + 1)
-        self.secret_workers: Any = self.local_workers
-        self.pick: PickOne = chance.choice
-        self.chance: Callable[[], float] = chance.random
-
-
-class NoLog:
-    """A mail log that keeps nothing."""
-
-    def write(self, line: bytes) -> None:
-        """Nothing."""
-
-    def write_lines(self, lines: object) -> None:
-        """Nothing."""
-
-
 class Watch:
     """What is looked at all the time: the most connections at once."""
 
@@ -140,7 +110,7 @@ class Result:
     """What came out of a run. Times of the record are those of the virtual clock, from `STARTS_AT`."""
 
     record: Record
-    sites: list[Site]
+    sites: list[ReceivingSite]
     left: int
     """Recipients that wait for another attempt."""
     settled: int
@@ -180,7 +150,7 @@ def run(
         network.add(site)
     record = Record(world.kinds())
     queue = SimulatedQueue(clock, RetryRule(DELAYS_S, MAXTIME_S), record, seed)
-    names = Names(clock, world.sites)
+    names = SimulatedNames(clock, world.sites.__getitem__)
     directory = Directory(frozenset({LOCAL_DOMAIN}), world.users | {b"postmaster"}, b"postmaster")
     with patches or nullcontext():
         task = DeliverTask(
@@ -190,33 +160,21 @@ def run(
             b"mx.example",
             queue,
             NoLog(),
-            cast(Any, Context(clock, network, seed)),
-            Locator(RelayNames(), names, press=names.press),
+            cast(Any, SimulatedContext(clock, network, seed)),
+            Locator(RelayNames(_no_relay), names, press=names.press),
             deaths_of(settings.schedule),
         )
     watch = Watch(task, settings.maxconnections)
     feed = _Feed(clock, queue, record, iter(world.arrivals))
-    faults = _Faults()
+    with watched_task() as faults:
 
-    def over() -> bool:
-        watch.look()
-        return bool(faults.events) or (feed.is_over and is_over(record, queue))
+        def over() -> bool:
+            watch.look()
+            return bool(faults.events) or (feed.is_over and is_over(record, queue))
 
-    globalLogPublisher.addObserver(faults)
-    thresholds = gc.get_threshold()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)  # what the task makes has few cycles, and all that waits is much to look through
-    try:
         task.start()
         feed.begin()
         clock.run(STARTS_AT + horizon_s, over)
-    finally:
-        gc.set_threshold(*thresholds)
-        gc.unfreeze()
-        globalLogPublisher.removeObserver(faults)
-    if faults.events:
-        raise RuntimeError(f"the delivery task failed: {faults.events[0]}")
     sites = world.all_sites()
     transactions = sum(site.messages for site in sites)
     return Result(
@@ -237,16 +195,9 @@ def run(
     )
 
 
-@implementer(ILogObserver)
-class _Faults:
-    """Failures that the delivery task logged."""
-
-    def __init__(self) -> None:
-        self.events: list[LogEvent] = []
-
-    def __call__(self, event: LogEvent) -> None:
-        if event.get("log_level") is LogLevel.critical:
-            self.events.append(event)
+def _no_relay(host: str) -> tuple[str, ...]:
+    """Addresses of relays: there are none."""
+    raise AssertionError(host)
 
 
 class _Feed:

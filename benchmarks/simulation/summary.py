@@ -7,11 +7,11 @@ from typing import Any
 import attrs
 
 from benchmarks.simulation.books import SMALL, Record
-from benchmarks.simulation.clock import STARTS_AT
 from benchmarks.simulation.measures import demand, fairness, percentile
-from benchmarks.simulation.receivers import Kind
 from benchmarks.simulation.run import Result
 from benchmarks.simulation.worlds import Load
+from mailismus.plan.clock import STARTS_AT
+from mailismus.plan.site import SiteKind
 
 BESIDE_S = 120.0
 """Small mail counts as beside the big message if it comes within so long after that."""
@@ -72,7 +72,7 @@ def summarize(result: Result, load: Load, schedule: str, seed: int) -> Summary:
     """The summary of a run."""
     record = result.record
     begin = STARTS_AT + load.big_at_s
-    fast = record.delays.get((SMALL, Kind.FAST.value))
+    fast = record.delays.get((SMALL, SiteKind.FAST.value))
     beside = fast.between(begin, begin + BESIDE_S) if fast is not None else []
     whole = fast.between(0.0, float("inf")) if fast is not None else []
     heavy = {name: service for name, service in record.services.items() if name.startswith((b"bulk", b"list"))}

@@ -11,20 +11,20 @@ from itertools import accumulate
 import attrs
 
 from benchmarks.simulation.books import SMALL
-from benchmarks.simulation.receivers import Habits, Kind, Site
 from benchmarks.simulation.run import Arrival, World
 from mailismus.dns.mx import MxHost
+from mailismus.plan.site import ReceivingSite, SiteHabits, SiteKind
 
 BIG = "big"
 BULK = "bulk"
 
 PROVIDERS = (
-    ("large-0", 5, Habits(Kind.CAPPED, most_connections=100)),
-    ("large-1", 4, Habits(most_connections=0)),
-    ("large-2", 4, Habits(Kind.RATED, most_a_minute=3000)),
-    ("large-3", 3, Habits(round_trip_s=0.09)),
-    ("large-4", 2, Habits(Kind.CAPPED, most_connections=20)),
-    ("large-5", 2, Habits(dot_s=0.3)),
+    ("large-0", 5, SiteHabits(SiteKind.CAPPED, most_connections=100)),
+    ("large-1", 4, SiteHabits(most_connections=0)),
+    ("large-2", 4, SiteHabits(SiteKind.RATED, most_a_minute=3000)),
+    ("large-3", 3, SiteHabits(round_trip_s=0.09)),
+    ("large-4", 2, SiteHabits(SiteKind.CAPPED, most_connections=20)),
+    ("large-5", 2, SiteHabits(dot_s=0.3)),
 )
 """A few providers have the first domains and many others: their names, hosts, and what they do."""
 PROVIDED = 0.45
@@ -34,15 +34,15 @@ HOSTED = 0.30
 HOSTERS_A_THOUSAND = 20
 """Hosters for each thousand domains."""
 KINDS = (
-    (0.82, Habits()),
-    (0.06, Habits(Kind.SLOW, reply_s=1.0, dot_s=1.5)),
-    (0.01, Habits(Kind.TARPIT, reply_s=10.0, dot_s=10.0)),
-    (0.03, Habits(Kind.CAPPED, most_connections=3)),
-    (0.02, Habits(Kind.RATED, most_a_minute=60)),
-    (0.01, Habits(Kind.DEAD)),
-    (0.01, Habits(Kind.MUTE)),
-    (0.03, Habits(Kind.GREY, grey_s=300.0)),
-    (0.01, Habits(Kind.FLAPPING, up_s=60.0, down_s=60.0)),
+    (0.82, SiteHabits()),
+    (0.06, SiteHabits(SiteKind.SLOW, reply_s=1.0, dot_s=1.5)),
+    (0.01, SiteHabits(SiteKind.TARPIT, reply_s=10.0, dot_s=10.0)),
+    (0.03, SiteHabits(SiteKind.CAPPED, most_connections=3)),
+    (0.02, SiteHabits(SiteKind.RATED, most_a_minute=60)),
+    (0.01, SiteHabits(SiteKind.DEAD)),
+    (0.01, SiteHabits(SiteKind.MUTE)),
+    (0.03, SiteHabits(SiteKind.GREY, grey_s=300.0)),
+    (0.01, SiteHabits(SiteKind.FLAPPING, up_s=60.0, down_s=60.0)),
 )
 """What hosters and single hosts do, and how often."""
 
@@ -68,26 +68,26 @@ class Addresses:
     def __init__(self) -> None:
         self._count = 0
 
-    def site(self, name: str, hosts: int, habits: Habits) -> Site:
+    def site(self, name: str, hosts: int, habits: SiteHabits) -> ReceivingSite:
         """A site with so many hosts of one preference."""
         found = []
         for number in range(hosts):
             self._count += 1
             address = f"10.{self._count >> 16}.{self._count >> 8 & 255}.{self._count & 255}"
             found.append(MxHost(f"mx{number}.{name}.example", 10, (address,)))
-        return Site(name, found, habits)
+        return ReceivingSite(name, found, habits)
 
 
-def large_sites(domains: int, seed: int) -> dict[str, Site | None]:
+def large_sites(domains: int, seed: int) -> dict[str, ReceivingSite | None]:
     """Sites of so many domains, by rank: a few large providers, hosters, and hosts of one domain."""
     chance, addresses = random.Random(f"sites {seed}"), Addresses()
     providers = [addresses.site(name, hosts, habits) for name, hosts, habits in PROVIDERS]
     provider_weights = zipf(len(providers))
-    hosters: list[Site] = []
+    hosters: list[ReceivingSite] = []
     for number in range(max(1, domains * HOSTERS_A_THOUSAND // 1000)):
         hosters.append(addresses.site(f"hoster-{number}", 2, _habits(chance)))
     hoster_weights = zipf(len(hosters), 0.6)
-    sites: dict[str, Site | None] = {}
+    sites: dict[str, ReceivingSite | None] = {}
     for number in range(domains):
         kind = chance.random()
         if number < len(providers):
@@ -101,7 +101,7 @@ def large_sites(domains: int, seed: int) -> dict[str, Site | None]:
     return sites
 
 
-def _habits(chance: random.Random) -> Habits:
+def _habits(chance: random.Random) -> SiteHabits:
     habits = chance.choices([habits for _, habits in KINDS], [share for share, _ in KINDS])[0]
     return attrs.evolve(habits, round_trip_s=chance.uniform(0.01, 0.15))
 

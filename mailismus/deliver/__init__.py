@@ -24,6 +24,7 @@ Modules, each with what it is:
     tls_clients  TLS for sessions: contexts, sessions that are resumed
     misses      sessions that missed TLS: what follows, logged and counted
     locator     the hosts of a next hop, by preference
+    assembly    the locator of a configuration, with the resolvers that it asks
     lookups     the look-ups under way, for the schedule
     host_session  one session over a socket, without mail: deadlines, TLS, credentials
     connector   makes the connection of a session, and says why there is none
@@ -41,7 +42,10 @@ Modules, each with what it is:
     watch       finds hanging local deliveries and logs them
     local       deliveries into maildirs
     counters    totals of delivery
-    recent      totals of each next hop, and the last failures. Pure
+    in_use      bounded records, of which those in use are kept. Pure
+    hop_habits  what one next hop did lately. Pure
+    recent      totals and habits of each next hop, and the last failures. Pure
+    habits      what receivers did lately, hosts too. Pure
     settling    outcomes to the queue and the mail log
     log_line    the `status=` line. Pure
     why         why mail waits: reasons, sentences, counters, log records

@@ -147,6 +147,8 @@ def _refusal(status: bytes, why: bytes) -> Reply:
 class ConvertedContent:
     """A content that is converted as it is read: see `queue.interface.IContent`. `stored_bytes`: before the conversion."""
 
+    at_hand = None
+
     def __init__(self, content: IContent, plan: Plan) -> None:
         self._content = content
         self._conversion = Converter(plan)

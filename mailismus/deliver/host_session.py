@@ -28,6 +28,7 @@ from mailismus.config.values.settings import ClientSettings
 from mailismus.deliver.authentication.attempt import AuthAttempt
 from mailismus.deliver.authentication.failure import AuthFailure
 from mailismus.deliver.authentication.secrets import Secrets
+from mailismus.deliver.log_line import NO_FIELDS, LogFields
 from mailismus.deliver.quirks import HostQuirks, QuirkMemory
 from mailismus.deliver.schedule.destination import FoundHost
 from mailismus.deliver.schedule.host import Connection
@@ -149,7 +150,7 @@ class HostSession(Protocol):
         """Why the session was not authenticated, where that ended it."""
         self._found = found
         self._tls: TlsConnection | None = None
-        self.fields = b""
+        self.fields = NO_FIELDS
         """The level that was met over TLS, and the accepted credentials, as `Job.fields`; empty: there is no TLS."""
         self._timeout_s = settings.timeout_s
         self.deadline = self.opened_at + settings.timeout_connect_s + 1
@@ -216,7 +217,7 @@ class HostSession(Protocol):
         if failure is not None:
             self.client.tls_failed(failure)
             return
-        self.fields = b", tls=" + self.connection.host.profile.level.value.encode("ascii")
+        self.fields = LogFields.of_tls(self.connection.host.profile.level.value.encode("ascii"))
         self._await_greeting()
         self._owner.tls_established(self, is_resumed=connection.transport.is_resumed)
         self.client.tls_started()
@@ -281,7 +282,7 @@ class HostSession(Protocol):
     def start_auth(self) -> None:
         auth, tls = self._auth, self._tls
         assert auth is not None
-        if tls is None or not self.fields:
+        if tls is None or not self.fields.tls:
             raise ProtocolError("credentials are shown over TLS alone")
         self._is_authenticating = True
         binding = channel_binding(tls.transport.getHandle())  # type: ignore[no-untyped-call]  # Twisted's
@@ -318,7 +319,7 @@ class HostSession(Protocol):
         """See `authentication.attempt.AuthOwner`."""
         assert self._auth is not None
         self._is_authenticating = False
-        self.fields += b", sasl=" + self._auth.identity
+        self.fields = self.fields.plus(b", sasl=" + self._auth.identity)
         self._owner.session_authenticated(self)
         self.client.authenticated()
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple, Protocol
 
@@ -31,7 +30,7 @@ from mailismus.deliver.host_records import FORMAT, HostRecord, bounded, format_l
 from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.errors import Corrupt
-from mailismus.queue.files.state_file import HOSTS, NEW, encode_state, read_state
+from mailismus.queue.files.state_file import HOSTS, read_state, write_state
 
 TICK_S = 2.0
 """Between two looks whether something changed."""
@@ -249,17 +248,4 @@ def write_snapshot(disk: IDisk, directory: str, records: Sequence[HostRecord]) -
     """Replace the file by one of these records. Blocks. Raises `OSError`: the file is as it was then, and the room of the
     new one is free again if the disk permits. Durable afterwards: nothing."""
     lines = [line for record in bounded(records) if (line := format_line(record)) is not None]
-    path = os.path.join(directory, HOSTS)
-    with suppress(FileNotFoundError):
-        disk.unlink(path + NEW)
-    try:
-        file = disk.create(path + NEW)
-        try:
-            file.write_at(0, [encode_state(HOSTS, FORMAT, lines)])
-        finally:
-            file.close()
-        disk.rename(path + NEW, path)
-    except OSError:
-        with suppress(OSError):
-            disk.unlink(path + NEW)
-        raise
+    write_state(disk, directory, HOSTS, FORMAT, lines)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from mailismus.deliver.concurrency import Concurrency
 from mailismus.deliver.conversion import SevenBitForm
+from mailismus.deliver.log_line import NO_FIELDS, LogFields
 from mailismus.deliver.route import NextHop
 from mailismus.deliver.smtputf8 import needs_utf8
 from mailismus.queue.interface import Entry, Message
@@ -41,9 +42,9 @@ class Job(Transaction):
         self.begun_at = queued_at
         self.setup_s = 0.0
         """The share of the waiting time that the connection's set-up took."""
-        self.fields = b""
-        """What its log line has behind `delays=`, a comma before each field: the level of TLS that its attempt has met (`!`:
-        missed), the accepted credentials, and whether the content was converted."""
+        self.fields = NO_FIELDS
+        """What its log line has behind `delays=`: the level of TLS, the accepted credentials, and whether the content was
+        converted."""
         self.put_backs = 0
         """How often it was begun and not tried."""
         self.form: SevenBitForm | None = None
@@ -53,7 +54,7 @@ class Job(Transaction):
         if message.words is not None:
             self.utf8 = needs_utf8(message.words, message.sender, recipients)
 
-    def begin(self, now: float, fields: bytes = b"") -> None:
+    def begin(self, now: float, fields: LogFields = NO_FIELDS) -> None:
         """Note when its attempt begins, or when it is settled without one. Monotonic seconds. `fields`: as `Job.fields`."""
         self.begun_at, self.fields = now, fields
 

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from mailismus.mail.ids import SpoolId, spool_name
 from mailismus.mail.outcome import Outcome
 from mailismus.observe.text import is_plain, plain
@@ -21,6 +23,28 @@ _LINE = b"%b: to=<%b>, relay=%b, delay=%b, delays=%b, dsn=%b, status=%b (%b)"
 _STATUS = {disposition: disposition.value.encode("ascii") for disposition in Disposition}
 _HUNDREDTHS = [b"%g" % (number / 100) for number in range(101)]
 _TENTHS = [b"%g" % (number / 10) for number in range(101)]
+
+
+@attrs.frozen
+class LogFields:
+    """What a line has behind `delays=`."""
+
+    tls: bytes = b""
+    """The level of TLS that was met (`!`: missed); empty: none."""
+    text: bytes = b""
+    """All of it, a comma before each field."""
+
+    @classmethod
+    def of_tls(cls, level: bytes) -> LogFields:
+        """The level alone."""
+        return cls(level, b", tls=" + level)
+
+    def plus(self, text: bytes) -> LogFields:
+        """With another field behind these."""
+        return LogFields(self.tls, self.text + text)
+
+
+NO_FIELDS = LogFields()
 
 
 def compact(seconds: float) -> bytes:

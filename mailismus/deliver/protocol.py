@@ -229,11 +229,18 @@ class ClientSession(HostSession):
             self._pieces.fetch()
 
     def _on_content(self, content: IContent) -> None:
-        if self.state is _BUSY:
+        if self.state is not _BUSY:
+            content.close()
+            return
+        whole = content.at_hand
+        if whole is None:
             self._pieces = PieceReader(self, content)
             self._pieces.fetch()
-        else:
-            content.close()
+            return
+        content.close()
+        self.now = self._monotonic()
+        self.client.send_content(whole)
+        self._extend()
 
     def _on_not_opened(self, failure: Failure) -> None:
         failure.trap(StorageError)  # type: ignore[no-untyped-call]  # Twisted has no annotation here
@@ -276,14 +283,14 @@ class ClientSession(HostSession):
             if job.form is None:
                 return None
             self._converting = None
-            fields += CONVERTED
+            fields = fields.plus(CONVERTED)
         else:
             while (job := self._owner.next_job(self, self.now, is_ahead=is_ahead)) is not None:
                 if self._capabilities.takes_all and not job.utf8:
                     break
                 if self._takes(job):
                     if job.form is not None:
-                        fields += CONVERTED
+                        fields = fields.plus(CONVERTED)
                     break
                 if self._converting is not None:
                     return None

@@ -1,7 +1,7 @@
-"""Recent outcomes: totals of each next hop, and the last failures (pure).
+"""Recent outcomes: totals and habits of each next hop, and the last failures (pure).
 
-*Rules*: memory is bounded: `MAX_HOPS` next hops, of which the one that came first is forgotten for another, and
-`MAX_FAILURES` failures. A delivery costs a look into a dict and an addition.
+*Rules*: memory is bounded: `MAX_HOPS` next hops, of which those in use are kept, and `MAX_FAILURES` failures. A delivery
+costs a look into a dict, and some additions.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import deque
 from typing import NamedTuple
 
+from mailismus.deliver.hop_habits import SeenHop
+from mailismus.deliver.in_use import InUse
 from mailismus.deliver.route import NextHop
+from mailismus.observe.habits import MAX_HOPS
 from mailismus.observe.overview import MAX_FAILURES
 from mailismus.queue.outcome.disposition import Disposition
-
-MAX_HOPS = 1000
 
 
 class FailureNote(NamedTuple):
@@ -30,18 +31,25 @@ class FailureNote(NamedTuple):
 
 
 class HopTotals:
-    """Totals of one next hop since it came into use, and its last failure."""
+    """Totals of one next hop since it came into use, its last failure, and what was seen of it."""
 
-    __slots__ = ("deferred", "delivered", "failed", "last")
+    __slots__ = ("deferred", "delivered", "failed", "habits", "is_used", "last")
 
     def __init__(self) -> None:
         self.delivered = self.deferred = self.failed = 0
         """Recipients by outcome."""
         self.last: FailureNote | None = None
+        self.habits = SeenHop()
+        self.is_used = False
+
+    def take_turn(self) -> None:
+        """See `in_use.Usable`."""
+        self.is_used = False
 
     def add_delivered(self, count: int) -> None:
         """Add recipients that have their mail."""
         self.delivered += count
+        self.is_used = True
 
     def add_failed(self, note: FailureNote) -> None:
         """Add the recipients of a failed attempt."""
@@ -50,30 +58,18 @@ class HopTotals:
         else:
             self.failed += note.recipients
         self.last = note
+        self.is_used = True
 
 
 class RecentOutcomes:
     """The totals of all next hops in use, and the last failures. `max_hops`: the bound of its memory."""
 
     def __init__(self, max_hops: int = MAX_HOPS) -> None:
-        self._max_hops = max_hops
-        self.of_hop: dict[NextHop, HopTotals] = {}
+        self.of_hop: InUse[NextHop, HopTotals] = InUse(HopTotals, max_hops)
         self.failures: deque[FailureNote] = deque(maxlen=MAX_FAILURES)
         """The newest last."""
 
-    def note_delivered(self, next_hop: NextHop, count: int) -> None:
-        """Note that so many recipients have their mail."""
-        totals = self.of_hop.get(next_hop) or self._begin(next_hop)
-        totals.add_delivered(count)
-
     def note_failed(self, note: FailureNote) -> None:
         """Note an attempt that did not deliver."""
-        totals = self.of_hop.get(note.next_hop) or self._begin(note.next_hop)
-        totals.add_failed(note)
+        self.of_hop[note.next_hop].add_failed(note)
         self.failures.append(note)
-
-    def _begin(self, next_hop: NextHop) -> HopTotals:
-        if len(self.of_hop) >= self._max_hops:
-            del self.of_hop[next(iter(self.of_hop))]
-        totals = self.of_hop[next_hop] = HopTotals()
-        return totals

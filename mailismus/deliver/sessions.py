@@ -31,6 +31,7 @@ from mailismus.deliver.job import Job
 from mailismus.deliver.limits.sets import LimitsOf
 from mailismus.deliver.lmtp_session import LmtpSession
 from mailismus.deliver.locator import Locator
+from mailismus.deliver.log_line import NO_FIELDS
 from mailismus.deliver.lookups import Lookups
 from mailismus.deliver.protocol import ClientSession
 from mailismus.deliver.queue_seam import DeliveryQueue
@@ -241,7 +242,7 @@ class Sessions(SessionVerdicts):
 
     def defer(self, job: Job, destination: Destination, reply: Reply, label: bytes, known_for_s: float | None) -> None:
         was_tried = label != HOST_NONE and reply is destination.last_reply()
-        job.begin(self.monotonic(), destination.fields_of_failure() if was_tried else b"")
+        job.begin(self.monotonic(), destination.fields_of_failure() if was_tried else NO_FIELDS)
         self.giving_back.forget(job, destination, len(job.entries))
         self._settling.settle(job, job.entries, reply, label, known_for_s)
 
@@ -268,11 +269,15 @@ class Sessions(SessionVerdicts):
 
     def _try_credentials_again(self, profile: Profile) -> None:
         """End the wait of a profile: its secret is another one by now."""
-        self.schedule.destdb.forget_refused(profile)
+        self.schedule.destdb.missed.forget_refused(profile)
         self.want_service()
 
     def session_established(self, session: ClientSession) -> None:
         self.schedule.stand(session.connection, session.now)
+        host, setup_s = session.connection.host, session.now - session.opened_at
+        next_hops = {job.next_hop for job in session.connection.queue}
+        is_pipelining = session.client.opening.offers.pipelining
+        self._settling.habits.note_session(next_hops, session.label, (host.address, host.port), setup_s, is_pipelining)
 
     def next_job(self, session: ClientSession, now: float, *, is_ahead: bool = False) -> Job | None:
         connection = session.connection

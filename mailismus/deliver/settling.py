@@ -15,7 +15,8 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.deliver.counters import DeliveryCounters
-from mailismus.deliver.job import Job
+from mailismus.deliver.habits import HabitBook
+from mailismus.deliver.job import NOWHERE, Job
 from mailismus.deliver.log_line import format_delays, format_lines
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.recent import FailureNote, RecentOutcomes
@@ -59,6 +60,7 @@ class Settling:
         self._is_flush_scheduled = False
         self.counters = DeliveryCounters()
         self.recent = RecentOutcomes()
+        self.habits = HabitBook(self.recent.of_hop)
 
     @property
     def may_begin(self) -> bool:
@@ -90,7 +92,8 @@ class Settling:
             return
         code = reply.code
         kind = _DELIVERED if code < 300 else _DEFERRED if code < 500 else _FAILED
-        self._noted.append((job, entries, Outcome(kind, reply, host, known_for_s, retry)))
+        tls = b"" if kind is _DELIVERED else job.fields.tls
+        self._noted.append((job, entries, Outcome(kind, reply, host, known_for_s, retry, tls)))
         self._count += len(entries)
         if self._count >= MAX_NOTED:
             self.flush()
@@ -122,14 +125,16 @@ class Settling:
         lines: list[bytes] = []
         for (job, entries, outcome), dispositions, delay_s in zip(noted, found, ages_s, strict=True):
             message, queued_at, begun_at, setup_s = job.message, job.queued_at, job.begun_at, job.setup_s
-            kind, count = outcome.kind, len(entries)
+            kind, count, hop = outcome.kind, len(entries), recent.of_hop[job.next_hop]
             sending_s = now - begun_at
             if kind is _DELIVERED:
                 delivered += count
                 content_bytes += message.size_bytes + message.stuffed_dots
                 note_queued(delay_s, count)
                 note_sending(sending_s)
-                recent.note_delivered(job.next_hop, count)
+                hop.add_delivered(count)
+                if job.next_hop is not NOWHERE:
+                    hop.habits.note_taken(entries, message, sending_s, now)
             else:
                 if kind is _DEFERRED:
                     deferred += count
@@ -138,8 +143,10 @@ class Settling:
                     failed += count
                 told = dispositions[0], job.next_hop, entries[0].recipient, count, outcome.host, bytes(outcome.reply)
                 recent.note_failed(FailureNote(now, *told))
+                if job.next_hop is not NOWHERE:
+                    hop.habits.note_failed(entries, message, outcome.reply, outcome.host, now)
             delays = format_delays(delay_s - (now - queued_at), begun_at - queued_at - setup_s, setup_s, sending_s)
-            delays += job.fields
+            delays += job.fields.text
             recipients = [entries[0].recipient] if count == 1 else [entry.recipient for entry in entries]
             lines += format_lines(message.spool_id, recipients, outcome, delay_s, delays, dispositions)
         counters.count_outcomes(delivered, deferred, failed, expired, content_bytes)

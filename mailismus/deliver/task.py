@@ -10,7 +10,9 @@ While the queue forbids it (too many outcomes are not durable), nothing is taken
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import islice
 
 from twisted.internet.defer import Deferred, DeferredList
 from twisted.internet.interfaces import IDelayedCall
@@ -22,6 +24,7 @@ from mailismus.deliver.context import DeliveryContext
 from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.distribution import JobDistribution
 from mailismus.deliver.held import HeldEntries
+from mailismus.deliver.host_records import format_line
 from mailismus.deliver.limits.domains import Destinations
 from mailismus.deliver.local import local_deliveries
 from mailismus.deliver.locator import Locator
@@ -40,6 +43,7 @@ from mailismus.deliver.why.survey import View
 from mailismus.deliver.why.watch import LOOK_S, HoldWatch
 from mailismus.mail.directory import Directory
 from mailismus.observe.audit_log import NO_AUDITS, Audits
+from mailismus.observe.habits import MAX_HOSTS, Told, WindowHabits
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.interface import Entry, Message
 
@@ -216,6 +220,31 @@ class DeliverTask:
     def overview(self) -> DeliveryOverview:
         """The fullest and slowest next hops, what holds mail back, and the last failures."""
         return deliveries(self._view(), self._settling.recent, self._destdb.dead_hosts(), self._times())
+
+    def habits(self) -> Iterator[Told]:
+        """What receivers did lately, and a record of each dead host as a line; the caller may go on in later turns."""
+        book, offset_s = self._settling.habits, self._clock.seconds() - self._monotonic()
+        yield from book.hops(self._monotonic())
+        yield from book.hosts()
+        for host in self._destdb.dead_hosts():
+            line = format_line(host.record(offset_s))
+            if line is not None:
+                yield line
+        for (names, port), state in islice(self.sessions.schedule.limits_of.windows(self._monotonic()), MAX_HOSTS):
+            yield WindowHabits(names, port, False, state)
+        cut = (one for one in self._destdb.endpoints() if one.window is not None and one.window.is_cut)
+        for endpoint in islice(cut, MAX_HOSTS):
+            assert endpoint.window is not None
+            yield WindowHabits((endpoint.address,), endpoint.port, True, endpoint.window.state(self._monotonic()))
+
+    def adopt_windows(self, windows: Iterable[WindowHabits]) -> None:
+        """Begin with windows of another process."""
+        now = self._monotonic()
+        for window in windows:
+            if window.is_host:
+                self._destdb.adopt_window(window.hosts[0], window.port, window.state, now)
+            else:
+                self.sessions.schedule.limits_of.adopt((window.hosts, window.port), window.state, now)
 
     def _view(self) -> View:
         sessions = self.sessions

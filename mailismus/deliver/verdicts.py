@@ -184,6 +184,8 @@ class SessionVerdicts:
         if blame.sign is not Sign.NONE:
             mx_set = session.connection.mx_set
             mx_set.window.note_cut(session.now, job.begun_at, reply, mx_set.standing)
+            if blame.sign is Sign.TOO_MUCH:
+                self._settling.habits.of(job.next_hop).note_too_fast(reply, session.now)
 
     def _queue_rest(self, job: Job, destination: Destination) -> None:
         """Give the recipients that had no room in this transaction others of the size that this one had."""
@@ -226,12 +228,22 @@ class SessionVerdicts:
         """Note that no session with this session's host succeeded, or that it was lost before a message. `blame`: the
         judgement of what came up to EHLO."""
         connection = session.connection
+        self._note_no_session(session, kind)
         self.connector.note_failed(session, reply)
         if connection.made_at < self._trusted_since:
             self.schedule.leave(connection)  # the jobs get another connection
         else:
             was_broken = blame is not None and blame.sign in BROKEN
             self.schedule.fail(connection, reply, kind, session.label, self.monotonic(), was_broken=was_broken)
+
+    def _note_no_session(self, session: ClientSession, kind: HostFailure) -> None:
+        """Note how long a connection took that gave no session, or how many others stood when the host refused it."""
+        habits, host = self._settling.habits, session.connection.host
+        key, refused = (host.address, host.port), session.client.refused
+        if refused is not None and host.endpoint.standing:
+            habits.note_refused_session(key, host.endpoint.standing, refused[1])
+        elif kind is HostFailure.NO_CONNECTION:
+            habits.note_no_session(key, self.monotonic() - session.opened_at)
 
     def _miss_tls(self, session: ClientSession, failure: TlsFailure) -> None:
         """Note that a session missed what its profile demands of TLS."""

@@ -46,9 +46,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _run(arguments: argparse.Namespace) -> int:
     try:
-        with _ended_by_signals(), _playground(arguments.rate) as (keeper, directory):
-            files = (os.path.join(directory, name) for name in (CONFIG_FILE, LOG_FILE))
-            print(wording.invitation(*files), flush=True)
+        with _ended_by_signals(), _playground(arguments.rate) as (keeper, directory, page):
+            config, log = (os.path.join(directory, name) for name in (CONFIG_FILE, LOG_FILE))
+            print(wording.invitation(config, log, page), flush=True)
             if arguments.lasts_s is None and _has_terminal():
                 _look_at(os.path.join(directory, SOCKET_FILE))
             else:
@@ -103,8 +103,8 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _playground(rate: float) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """The process and the directory of a playground, which are gone behind this. Raises `StartError`."""
+def _playground(rate: float) -> Iterator[tuple[subprocess.Popen[bytes], str, str]]:
+    """The process, the directory and the web page of a playground, which are gone behind this. Raises `StartError`."""
     command = [sys.executable, "-m", "mailismus.demo.keeper", "--rate", str(rate)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as keeper:
         assert keeper.stdin is not None
@@ -113,7 +113,7 @@ def _playground(rate: float) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
             told = json.loads(keeper.stdout.readline() or '{"error": "the playground could not be made"}')
             if "error" in told:
                 raise StartError(os.EX_UNAVAILABLE, str(told["error"]))
-            yield keeper, str(told["directory"])
+            yield keeper, str(told["directory"]), str(told["page"])
         finally:
             keeper.stdin.close()
             try:

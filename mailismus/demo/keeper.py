@@ -38,6 +38,7 @@ from mailismus.demo.playground import (
     CONFIG_FILE,
     LOG_FILE,
     LOOPBACK,
+    MAXTIME,
     configuration,
     mail_hosts,
 )
@@ -58,6 +59,7 @@ from twisted.scripts.twistd import run
 run()
 """
 _READY = re.compile(r" ready: .*:([0-9]+)\n").search
+_PAGE = re.compile(r" The web page is at (http://\S+)\n").search
 
 
 class KeeperReactor(IReactorCore, IReactorFDSet, IReactorTCP, IReactorTime, IReactorUDP):
@@ -134,8 +136,9 @@ class _Input(FileDescriptor):
 class Keeper:
     """One playground in this directory. `rate`: letters a second."""
 
-    def __init__(self, reactor: KeeperReactor, directory: str, rate: float, out: TextIO) -> None:
+    def __init__(self, reactor: KeeperReactor, directory: str, rate: float, out: TextIO, maxtime: str = MAXTIME) -> None:
         self._reactor, self._directory, self._rate, self._out = reactor, directory, rate, out
+        self._maxtime = maxtime
         self._hosts = MailHosts(reactor)
         self._server: subprocess.Popen[bytes] | None = None
         self._sender: LetterSender | None = None
@@ -184,7 +187,8 @@ class Keeper:
     def _start_server(self) -> None:
         config = os.path.join(self._directory, CONFIG_FILE)
         with open(config, "w", encoding="utf-8") as file:
-            file.write(configuration(self._directory, 0, self._hosts.mail_port, self._hosts.name_port))
+            ports = 0, self._hosts.mail_port, self._hosts.name_port
+            file.write(configuration(self._directory, *ports, self._maxtime))
         command = [sys.executable, "-c", _RUN_SERVER, "-n", "--pidfile=", "mailismus", "--config", config]
         with open(self._log, "wb") as log:
             self._server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, start_new_session=True)
@@ -199,21 +203,24 @@ class Keeper:
         if self._server.poll() is not None:
             self._fail(f"the server has ended: {self._last_line()}")
         elif self._sender is None:
-            port = self._ready_port()
+            port, page = self._find_ready()
             if port:
                 self._sender = LetterSender(port, self._rate)
                 self._sender.start()
-                self._say({"directory": self._directory, "port": port})
+                self._say({"directory": self._directory, "port": port, "page": page})
             elif time.monotonic() > self._deadline:
                 self._fail(f"the server has not started within {START_S:g} s: {self._last_line()}")
 
-    def _ready_port(self) -> int:
-        """The port of the server, 0 until it is ready."""
+    def _find_ready(self) -> tuple[int, str]:
+        """The port of the server, 0 until it is ready, and the address of its web page."""
+        page = ""
         with open(self._log, encoding="utf-8", errors="replace") as log:
             for line in log:
+                if found := _PAGE(line):
+                    page = found[1]
                 if found := _READY(line):
-                    return int(found[1])
-        return 0
+                    return int(found[1]), page
+        return 0, ""
 
     def _last_line(self) -> str:
         with open(self._log, encoding="utf-8", errors="replace") as log:
@@ -245,7 +252,8 @@ def main() -> int:
     """Have a playground. Return the exit code."""
     parser = argparse.ArgumentParser(prog="mailismus.demo.keeper")
     parser.add_argument("--rate", type=float, required=True)
-    rate = parser.parse_args().rate
+    parser.add_argument("--maxtime", default=MAXTIME, help="the server's <retry_maxtime>")
+    arguments = parser.parse_args()
     from twisted.internet import reactor as installed
 
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
@@ -254,7 +262,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(os.EX_UNAVAILABLE))  # until the reactor takes it
     directory = tempfile.mkdtemp(prefix=PREFIX)
     try:
-        return Keeper(reactor, directory, rate, sys.stdout).run()
+        return Keeper(reactor, directory, arguments.rate, sys.stdout, arguments.maxtime).run()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 

@@ -13,6 +13,7 @@ LOOPBACK = "127.0.0.1"
 CONFIG_FILE = "mailismus.xml"
 SOCKET_FILE = "admin.sock"
 LOG_FILE = "server.log"
+MAXTIME = "30m"
 
 _CONFIG = """\
 <?xml version="1.0" encoding="UTF-8"?>
@@ -26,7 +27,7 @@ _CONFIG = """\
   </application>
   <mta>
     <queue provider="clustered">
-      <retry_maxtime>30m</retry_maxtime>
+      <retry_maxtime>{maxtime}</retry_maxtime>
       <retry_delays>10s | 20s | 40s | 60s</retry_delays>
       <minfree>0</minfree>
       <journal><segmentsize>1Mi</segmentsize></journal>
@@ -49,15 +50,15 @@ _CONFIG = """\
       <dns servers="{loopback}:{name_port}" timeout="2s"/>
     </deliver>
   </mta>
-  <admin><socket>{root}/{socket}</socket></admin>
+  <admin><socket>{root}/{socket}</socket><web interface="{loopback}" port="0"/></admin>
 </mailserver>
 """
 
 
-def configuration(root: str, smtp_port: int, mail_port: int, name_port: int) -> str:
-    """The configuration of the server. `root`: the directory of the playground."""
-    ports = {"smtp_port": smtp_port, "mail_port": mail_port, "name_port": name_port}
-    return _CONFIG.format(root=escape(root), loopback=LOOPBACK, socket=SOCKET_FILE, **ports)
+def configuration(root: str, smtp_port: int, mail_port: int, name_port: int, maxtime: str = MAXTIME) -> str:
+    """The configuration of the server. `root`: the directory of the playground; `maxtime`: its `<retry_maxtime>`."""
+    values = {"smtp_port": smtp_port, "mail_port": mail_port, "name_port": name_port, "maxtime": maxtime}
+    return _CONFIG.format(root=escape(root), loopback=LOOPBACK, socket=SOCKET_FILE, **values)
 
 
 def mail_hosts() -> Mapping[str, tuple[str, str]]:

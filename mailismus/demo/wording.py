@@ -37,12 +37,14 @@ Try, in another terminal:
   mailismus --config $CONFIG queue list domain={grey} --limit 3
   mailismus --config $CONFIG queue flush domain={dead}
   less {log}
+
+Or open {page} in a browser.
 """
 ASK = "Enter: the live screen (q leaves it).  q and Enter: the end of the playground. "
 GONE = "Everything is stopped and removed."
 
 
-def invitation(config: str, log: str) -> str:
-    """What to try in a playground with this configuration and log."""
+def invitation(config: str, log: str, page: str) -> str:
+    """What to try in a playground with this configuration, log and web page."""
     slow, grey, dead = ("slow.test", "greylisting.test", "dead.test")
-    return _TRY.format(places=_PLACES, config=config, log=log, slow=slow, grey=grey, dead=dead)
+    return _TRY.format(places=_PLACES, config=config, log=log, page=page, slow=slow, grey=grey, dead=dead)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import errno
 import threading
+from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -56,6 +57,10 @@ class ThreadPool:
         self._limit = limit
         self._inbox: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._ended: deque[tuple[Deferred[Any], Any]] = deque()
+        """Results that are on their way to the reactor's thread. It is woken for the first of several: to wake it costs a
+        system call, and the interpreter's lock twice."""
+        self._is_woken = False
         self._unfinished = 0
         """Calls handed over whose results are not known in the reactor's thread."""
         self._is_started = False
@@ -72,7 +77,10 @@ class ThreadPool:
                 result: T | Failure = function()
             except Exception:  # the caller gets it; the thread lives on
                 result = Failure()  # type: ignore[no-untyped-call]  # Twisted's
-            self._reactor.callFromThread(self._finish, done, result)
+            self._ended.append((done, result))
+            if not self._is_woken:
+                self._is_woken = True
+                self._reactor.callFromThread(self._finish_some)
 
         self._unfinished += 1
         if self._is_started and len(self._threads) < self._limit and not self._grow():
@@ -101,6 +109,18 @@ class ThreadPool:
                 break
             self._threads.append(thread)
         return bool(self._threads)
+
+    def _finish_some(self) -> None:
+        """Give back the results that are there. One that comes from now on wakes the reactor again, perhaps in vain."""
+        self._is_woken = False
+        ended = self._ended
+        try:
+            for _ in range(len(ended)):
+                self._finish(*ended.popleft())
+        finally:
+            if ended and not self._is_woken:
+                self._is_woken = True
+                self._reactor.callFromThread(self._finish_some)
 
     def _finish(self, done: Deferred[T], result: T | Failure) -> None:
         self._unfinished -= 1

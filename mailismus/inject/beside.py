@@ -13,12 +13,18 @@ from twisted.internet.task import Clock
 
 from mailismus.admin.protocol.injecting import refusal_of
 from mailismus.config.values.settings import Settings
+from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError, StorageError, Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.injected import Injected
 from mailismus.observe.maillog import MailLog
-from mailismus.queue.interface import CommitListener, IDraft, M
-from mailismus.queue.provider import IQueueWriter
+from mailismus.queue.acts.act_file import read_acts
+from mailismus.queue.acts.rule import rules_in_force
+from mailismus.queue.arriving import arrival_of, envelope_room
+from mailismus.queue.files.state_file import DIRECTORY
+from mailismus.queue.filter import FilterError
+from mailismus.queue.interface import CommitListener, IDraft, M, Submission
+from mailismus.queue.provider import IQueueWriter, Placing
 from mailismus.submit.injection import Injection, injection_policy
 from mailismus.submit.reception import Desk
 
@@ -33,8 +39,8 @@ class _TimeOfDay(Clock):
 class _Watched:
     """What reception asks of a queue, over a writer; keeps the first trouble."""
 
-    def __init__(self, writer: IQueueWriter) -> None:
-        self._writer = writer
+    def __init__(self, writer: IQueueWriter, placing: Placing) -> None:
+        self._writer, self._placing = writer, placing
         self.trouble: StorageError | None = None
 
     def draft(self) -> IDraft:
@@ -45,7 +51,7 @@ class _Watched:
             raise
 
     def accept(self, draft: IDraft, envelope: Envelope, listener: CommitListener[M], mark: M) -> None:
-        self._writer.accept(draft, envelope, _Telling(listener, self), mark)
+        self._writer.accept(draft, envelope, _Telling(listener, self), mark, self._placing)
 
     def note(self, error: StorageError) -> None:
         """A commit failed."""
@@ -66,6 +72,20 @@ class _Telling(CommitListener[M]):
         self._listener.on_failed(marks, error)
 
 
+def placing_of(rootpath: str) -> Placing:
+    """Return what the rules for mail to come in the queue's file of acts, as they are at that moment, make of a message."""
+    disk = PosixDisk(Access.READ_ONLY)
+
+    def placing(submission: Submission) -> Submission:
+        try:
+            arrival = arrival_of(submission, rules_in_force(read_acts(disk, os.path.join(rootpath, DIRECTORY)).values()))
+        except (OSError, FilterError) as error:
+            raise Unavailable(f"the rules for mail to come can't be read: {error}") from error
+        return submission if arrival is None else arrival.submission
+
+    return placing
+
+
 def inject_beside(
     writer: IQueueWriter,
     settings: Settings,
@@ -76,8 +96,8 @@ def inject_beside(
 ) -> str:
     """Put a message into the queue; return its id when it is durable. Raises `StartError`, `OSError` of the message's
     source."""
-    watched = _Watched(writer)
-    policy = injection_policy(settings.listeners, settings.directory, writer.max_envelope_bytes)
+    watched = _Watched(writer, placing_of(settings.queue.rootpath))
+    policy = injection_policy(settings.listeners, settings.directory, envelope_room(writer.max_envelope_bytes))
     desk = Desk(settings.application.announcehost, policy, watched, maillog, _TimeOfDay())
     ends: list[Injected] = []
     injection = Injection(desk, os.getuid(), ends.append, lambda: None)

@@ -1,8 +1,8 @@
 """The pool of free segments: created ahead, so that a batch seldom waits for one and deliveries never need space.
 
 *Rules*: `RESERVE` segments are for settlements alone. With no more than those left, and none that can be created, mail is
-refused (452) while settlements go on. A pool may keep another one for the barrier of the next start: that needs no free
-space then.
+refused (452 if the disk is full, else 451) while settlements go on. A pool may keep another one for the barrier of the next
+start: that needs no free space then.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class SegmentPool:
         if len(self._free) > kept:
             self._is_ensured = False
             return self._free.popleft()
-        raise NoSegment(is_coming=self.error is None)
+        raise NoSegment(self.error)
 
     @property
     def reserve(self) -> int:

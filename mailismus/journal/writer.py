@@ -63,12 +63,16 @@ class Claim(enum.Enum):
 class NoSegment(OSError):
     """There is no free segment: the journal can't grow now. Nothing was written, no segment has failed.
 
-    `is_coming`: one is being created, or will be.
+    `is_coming`: one is being created, or will be. Else its `errno` is that of the error that keeps segments from being
+    created: a full disk is only one of them.
     """
 
-    def __init__(self, *, is_coming: bool) -> None:
-        super().__init__(errno.ENOSPC, "no free journal segment")
-        self.is_coming = is_coming
+    def __init__(self, cause: OSError | None) -> None:
+        """`cause`: why the last attempt to create a segment failed; None: it did not. A directory that was missing then is
+        no cause any more: the writer has looked for it since."""
+        self.is_coming = cause is None or isinstance(cause, Missing)
+        why = "" if cause is None else f": {cause.strerror or cause}"
+        super().__init__(errno.ENOSPC if cause is None else cause.errno, f"no free journal segment{why}")
 
 
 class Unsound(OSError):
@@ -146,9 +150,7 @@ class JournalWriter:
         self.sick = frozenset()
         if self.is_check_due:
             self._check_for(claim)
-        segment = self.current
-        if segment is None or segment.room < padded_size(records_size) or segment.format < self.format:
-            segment = self._begin(self.sequence, claim)
+        segment = self._segment_for(padded_size(records_size), claim)
         offset = segment.end
         sequence = self.sequence + 1
         begun_at = self._monotonic()
@@ -200,13 +202,27 @@ class JournalWriter:
             self.check()
             self.is_check_due = False
         except Missing:
-            current = self.current
-            if (
-                claim is Claim.BEYOND_RESERVE
-                or current is None
-                or current.file.standing(current.path) is not NameStanding.REMOVED
-            ):
+            if claim is Claim.BEYOND_RESERVE or self.current is None or not self._is_removed(self.current):
                 raise
+
+    @staticmethod
+    def _is_removed(segment: Segment) -> bool:
+        """Whether nobody but this process can read the segment any more."""
+        return segment.file.standing(segment.path) is NameStanding.REMOVED
+
+    def _segment_for(self, size_bytes: int, claim: Claim) -> Segment:
+        """Return the segment for a batch of this size: the current one, or another one that is begun for it."""
+        segment = self.current
+        if segment is None or segment.room < size_bytes:
+            return self._begin(self.sequence, claim)
+        if segment.format >= self.format:
+            return segment
+        try:
+            return self._begin(self.sequence, claim)
+        except Missing:
+            if claim is Claim.BEYOND_RESERVE or not self._is_removed(segment):
+                raise
+            return segment  # as in `_check_for`; no older program will read it
 
     def set_epoch(self, epoch: int) -> None:
         """Headers of segments that are begun from now on tell this epoch: it is durable."""
@@ -232,6 +248,9 @@ class JournalWriter:
         return self.append(records, records_size, is_marked=self._has_marks)
 
     def _begin(self, last_good: int, claim: Claim) -> Segment:
+        if self._presence is not None:
+            # Without their directory free segments look lost, and none can be created. That is `Missing`, and no full disk.
+            self._presence.check()
         while not (segment := self._next_segment(claim)).is_whole():
             self.spoiled.append(segment)
         self._number += 1

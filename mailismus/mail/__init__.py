@@ -3,6 +3,7 @@
 Modules, each with what it is:
 
     address     a mailbox, as in RFC 5321 4.1.2
+    attempts    the history of a recipient as a word of its line
     convert     8-bit content to 7-bit content
     directory   local domains and users
     envelope    sender, recipients, client, whether the content is 8-bit

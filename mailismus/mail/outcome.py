@@ -43,3 +43,5 @@ class Outcome(NamedTuple):
     Then this is the number of seconds for which it stays known; infinity if that is unknown."""
     retry: RetryClass = RetryClass.USUAL
     """The class of the failure; of no account for what was delivered."""
+    tls: bytes = b""
+    """The level of TLS that a failed attempt has met, as in the log (`!`: missed); empty: none, or no host was reached."""

@@ -32,22 +32,24 @@ _ESCAPED = re.compile(rb"%([0-9A-F]{2})")
 
 def encode_words(facts: Mapping[bytes, bytes]) -> bytes | None:
     """The words that say these facts, by their keys; None: there are none. Any byte may be in a value."""
-    words = [b"%b=%b" % (key, _UNSAFE.sub(_escape, facts[key])) for key in sorted(facts)]
+    words = [b"%b=%b" % (key, escape(facts[key], _UNSAFE)) for key in sorted(facts)]
     return b" ".join(words) or None
-
-
-def _escape(found: re.Match[bytes]) -> bytes:
-    return b"%%%02X" % found[0][0]
 
 
 def decode_words(words: bytes | None) -> dict[bytes, bytes]:
     """The facts that these words say, those of unknown keys too."""
     pairs = (word.split(b"=", 1) for word in (words or b"").split())
-    return {key: _ESCAPED.sub(_unescape, value) for key, value in pairs}
+    return {key: unescape(value) for key, value in pairs}
 
 
-def _unescape(found: re.Match[bytes]) -> bytes:
-    return bytes((int(found[1], 16),))
+def escape(data: bytes, unsafe: re.Pattern[bytes]) -> bytes:
+    """The data with `%XX` for each byte that matches."""
+    return unsafe.sub(lambda found: b"%%%02X" % found[0][0], data)
+
+
+def unescape(data: bytes) -> bytes:
+    """The data that `escape` has made this of."""
+    return _ESCAPED.sub(lambda found: bytes((int(found[1], 16),)), data)
 
 
 def check_message_words(words: bytes) -> None:

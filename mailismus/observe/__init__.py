@@ -9,6 +9,12 @@ Modules, each with what it is:
     audit_log           audit lines, buffered and written in a thread
     metrics             tables of metrics. Pure
     overview            the figures of a running server at one moment. Pure
+    habits              what receivers did lately. Pure
+    figures             what two overviews tell: rates and sums. Pure
+    hop_order           the order of next hops. Pure
+    history             earlier overviews, and the rates of the last minutes. Pure
+    amounts             numbers, sizes and times in few characters. Pure
+    grades              how bad a reason, an outcome or a figure is. Pure
     metrics_process     metrics of the process and the reactor
     metrics_page        all metrics as text for Prometheus
     metrics_endpoint    `GET /metrics`

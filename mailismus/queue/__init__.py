@@ -8,7 +8,7 @@ Rooms, bottom first; modules without a room stand between `outcome` and `acts`:
     fsck        common parts of their checks and repairs
     clock       time of day that may jump, and ages all the same
     outcome     decisions about the outcome of an attempt. Pure
-    acts        acts of administrators: hold, release, delete, bounce
+    acts        acts of administrators: hold, release, delete, bounce, redirect, rules for mail to come
     convert     from one provider to another, on a stopped queue
     providers   the implementations of the interface
 
@@ -24,6 +24,7 @@ The modules:
     throttle      pauses of work that leaves most of the processor to other work
     flushes       components that are told of a flush. Pure
     coming_back   entries that are out, and that an act waits for. Pure
+    arriving      new mail that rules of administrators hold
     listeners     tasks that wait for entries of an area
     out_entries   entries that are out for delivery, and room for more
     not_durable   outcomes that are not durable yet hold back deliveries

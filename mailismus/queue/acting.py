@@ -12,6 +12,7 @@ from twisted.internet.defer import Deferred
 
 from mailismus.mail.ids import QueueId, SpoolId, spool_name
 from mailismus.observe.maillog import MailLog
+from mailismus.queue.arriving import Arrivals
 from mailismus.queue.bounces import Bounces
 from mailismus.queue.clock.dating import Dating
 from mailismus.queue.coming_back import AwaitingAct, ComingBack
@@ -21,7 +22,7 @@ from mailismus.queue.listeners import Listeners
 
 
 class Acting:
-    """The queue, for acts. `now`: UTC seconds. `awaited`: entries that acts wait for."""
+    """The queue, for acts. `now`: UTC seconds. `awaited`: entries that acts wait for. `arrivals`: rules for mail to come."""
 
     def __init__(
         self,
@@ -35,6 +36,7 @@ class Acting:
         self._provider, self._bounces, self._listeners = provider, bounces, listeners
         self._dating, self._mail_log, self.now = dating, mail_log, now
         self.awaited = ComingBack()
+        self.arrivals = Arrivals(provider)
 
     def claim(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         """As `IQueue.claim`, the filter by dated messages."""
@@ -73,7 +75,7 @@ class Acting:
             self._listeners.wake(Area.DEFERRED, min(dues), self.now())
 
     def log(self, lines: Sequence[bytes]) -> None:
-        """Log entries that came back and that an act has now."""
+        """Log entries that came back, or arrived, and that an act has now."""
         self._mail_log.write_lines(lines)
 
     def _bounced(self, messages: Sequence[Message], settlements: Sequence[Settlement]) -> dict[SpoolId, int]:

@@ -1,6 +1,6 @@
 """FILTER: the words by which an administrator selects entries (pure).
 
-An ID (a spool id, or a queue id `SPID-N`), or one of `sender= recipient= domain=` (a GLOB: `*` any bytes, `?` one
+An ID (a spool id, or a queue id `SPID-N`), or one of `sender= recipient= domain= client=` (a GLOB: `*` any bytes, `?` one
 character; case is ignored), `area=`, `older= younger=` (age of the message), `larger=` (bytes), `reply=` (a part of the
 last reply, case is ignored). Several are ANDed, two of a kind too. Deleted entries match `area=deleted` alone.
 
@@ -22,9 +22,15 @@ from mailismus.mail.utf8 import to_ascii_domain
 from mailismus.queue.interface import Area, Entry, Filter, Message, Predicate
 
 FORMS = (
-    "ID, sender=GLOB, recipient=GLOB, domain=GLOB, area=incoming|deferred|bounces|hold|deleted, older=TIME, younger=TIME, "
-    "larger=SIZE or reply=TEXT"
+    "ID, sender=GLOB, recipient=GLOB, domain=GLOB, client=GLOB, area=incoming|deferred|bounces|hold|deleted, older=TIME, "
+    "younger=TIME, larger=SIZE or reply=TEXT"
 )
+
+ARRIVAL_WORDS = frozenset(("sender", "recipient", "domain", "client", "larger"))
+"""Words that select mail to come: their facts are known of a message that has just arrived."""
+ARRIVAL_FORMS = "sender=GLOB, recipient=GLOB, domain=GLOB, client=GLOB or larger=SIZE"
+MOST_ARRIVAL_WORDS = 20
+"""Words of one filter of mail to come: each message is asked about them."""
 
 SUBJECTS = "an ID (16 upper-case hexadecimal digits, with -N behind them for one recipient), an address or a domain"
 
@@ -64,13 +70,26 @@ def parse_filter(words: Sequence[str], now: float) -> Filter:
     return Filter(spool_id, area, _all_of(tests))
 
 
+def parse_arrival_filter(words: Sequence[str]) -> Predicate:
+    """Return which entries of new mail these words select; without words: every one. Raises `FilterError`, for words about
+    mail that is in the queue too."""
+    for word in words:
+        key, equals, _ = word.partition("=")
+        if not equals or key not in ARRIVAL_WORDS:
+            raise FilterError(f"{_quoted(word)} selects no mail to come: write {ARRIVAL_FORMS}")
+    if len(words) > MOST_ARRIVAL_WORDS:
+        raise FilterError(f"{len(words)} words are too many for mail to come: write at most {MOST_ARRIVAL_WORDS}")
+    return parse_filter(words, 0.0).matches
+
+
 @attrs.frozen
 class Subject:
     """What a person asks about in one word. `domain`: that of a recipient's address, or the one asked for; empty: the word
-    is an ID."""
+    is an ID. `is_domain`: the word is a domain."""
 
     wanted: Filter
     domain: bytes = b""
+    is_domain: bool = False
 
 
 def parse_subject(word: str) -> Subject:
@@ -88,7 +107,7 @@ def parse_subject(word: str) -> Subject:
     domain = domain_of(b"@" + name.removeprefix(b"@"))
     if not domain:
         raise FilterError(f"{_quoted(word)}: write {SUBJECTS}")
-    return Subject(Filter(None, None, lambda message, entry: domain_of(entry.recipient) == domain), domain)
+    return Subject(Filter(None, None, lambda message, entry: domain_of(entry.recipient) == domain), domain, True)
 
 
 def _all_of(tests: Sequence[Predicate]) -> Predicate:
@@ -152,6 +171,11 @@ def _domain(word: str, value: str, now: float) -> Predicate:
     return lambda message, entry: matches(domain_of(entry.recipient))
 
 
+def _client(word: str, value: str, now: float) -> Predicate:
+    matches = _glob(value)
+    return lambda message, entry: matches(message.client)
+
+
 def _older(word: str, value: str, now: float) -> Predicate:
     before = now - _seconds(word, value)
     return lambda message, entry: message.received_at < before
@@ -181,6 +205,7 @@ _TESTS: dict[str, Callable[[str, str, float], Predicate]] = {
     "sender": _sender,
     "recipient": _recipient,
     "domain": _domain,
+    "client": _client,
     "older": _older,
     "younger": _younger,
     "larger": _larger,

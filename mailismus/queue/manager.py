@@ -14,6 +14,7 @@ reports (`queue.bounces`), ages of messages (`queue.clock.ages`).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import attrs
 from twisted.internet.defer import Deferred, succeed
@@ -114,7 +115,7 @@ class QueueManager:
         )
         self.acting = Acting(provider, self._bounces, self._listeners, self._dating, mail_log, watch.now)
         """For acts of administrators. Read only."""
-        self._awaited = self.acting.awaited
+        self._awaited, self._arrivals = self.acting.awaited, self.acting.arrivals
         self._has_begun = False
         self._at_flush: list[Callable[[], None]] = []
         self._at_flush_of: list[Callable[[Message, Entry], None]] = []
@@ -138,7 +139,11 @@ class QueueManager:
     def accept(self, draft: IDraft, envelope: Envelope, listener: CommitListener[M], mark: M) -> None:
         """Commit a whole draft. The listener is told when message and entries are durable: then, and not before, 250. A
         failure is told with `Unavailable`: the client keeps its mail."""
-        self._provider.begin_commit((Submission(draft, envelope, self._arrival_of(draft)),), (), (), listener, mark)
+        submission = Submission(draft, envelope, self._arrival_of(draft))
+        if self._arrivals.rules:
+            self._arrivals.begin_commit(submission, listener, mark)
+        else:
+            self._provider.begin_commit((submission,), (), (), listener, mark)
 
     @property
     def max_envelope_bytes(self) -> int:
@@ -265,7 +270,8 @@ class QueueManager:
         Fires when that is durable, before the log tells that a message is removed. Fails with `Unavailable`: the draft is
         abandoned, the bounces are still out.
         """
-        return self._bounces.end(message, Submission(draft, envelope, self._arrival_of(draft)))
+        submission = Submission(draft, envelope, self._arrival_of(draft))
+        return self._arrivals.commit(submission, partial(self._bounces.end, message))
 
     def discard(self, message: Message) -> Deferred[None]:
         """End these bounces, which came from one `take`, without a report. Fires as `report` does."""

@@ -27,10 +27,13 @@ from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.observe.metrics import Reader
 from mailismus.queue.fsck.finding import FsckReport
-from mailismus.queue.interface import Area, CommitListener, Filter, Gap, IDraft, IQueue, M, Message, Summary
+from mailismus.queue.interface import Area, CommitListener, Filter, Gap, IDraft, IQueue, M, Message, Submission, Summary
 
 IsLocal = Callable[[bytes], bool]
 """Whether a recipient is at a local domain, as the configuration says now."""
+
+Placing = Callable[[Submission], Submission]
+"""Returns a submission with the placements that rules for mail to come give its entries. Raises `StorageError`."""
 
 
 class QueueReactor(IReactorCore, IReactorTCP, IReactorThreads, IReactorTime):
@@ -209,9 +212,12 @@ class IQueueWriter(Protocol):
     def draft(self) -> IDraft:
         """Begin a message. Raises `Unavailable` if it could not be committed now. Its `write` never returns a Deferred."""
 
-    def accept(self, draft: IDraft, envelope: Envelope, listener: CommitListener[M], mark: M) -> None:
+    def accept(
+        self, draft: IDraft, envelope: Envelope, listener: CommitListener[M], mark: M, placing: Placing | None = None
+    ) -> None:
         """Commit a message. The listener is told within this call: the message is durable, and a running server will find it
-        at once; or nothing of it will be delivered, but where the disk refuses to take it back."""
+        at once; or nothing of it will be delivered, but where the disk refuses to take it back. `placing`: where its entries
+        begin; None: as new mail does."""
 
     def close(self) -> None:
         """Close it. Drafts have been committed or abandoned. Harmless when repeated."""

@@ -4,8 +4,8 @@
 
 The interpreter lets one thread run at a time, so a slice in a worker holds up the reactor as one in the reactor does.
 
-*Rules*: while the process is busy such work has `SHARE` of its time, however many do it at once; an idle process pauses for
-`LEAST_S`. A process that has no other work never pauses.
+*Rules*: while the process is busy such work has `SHARE` of its time, or what it asks for, however many do it at once; an
+idle process pauses for `LEAST_S`. A process that has no other work never pauses.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from twisted.internet.task import deferLater
 
 SHARE = 0.03
 """Of the time of a busy process, for what is measured. What the caller does with the results comes on top."""
+
+ACT_SHARE = 0.05
+"""The same for acts of administrators: somebody waits for their end, and a tenth of the deliveries is what they may cost."""
 
 LEAST_S = 0.002
 MOST_S = 1.0
@@ -66,13 +69,13 @@ class WorkThrottle:
 
         return metered
 
-    async def rest(self, used_s: float) -> None:
-        """Pause behind work that took so many processor seconds."""
+    async def rest(self, used_s: float, share: float = SHARE) -> None:
+        """Pause behind work that took so many processor seconds and may have this share of a busy process."""
         clocks = self._clocks
         if clocks is None:
             return
         reactor = clocks.reactor
-        pause_s = min(MOST_S, max(LEAST_S, used_s * (1 / SHARE - 1) * self._busy))
+        pause_s = min(MOST_S, max(LEAST_S, used_s * (1 / share - 1) * self._busy))
         began_s, process_s = reactor.seconds(), clocks.process_s()
         self._free_at_s = max(began_s, self._free_at_s) + pause_s
         await deferLater(reactor, self._free_at_s - began_s)

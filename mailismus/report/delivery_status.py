@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from mailismus.mail.attempts import PastAttempt, attempts_of
 from mailismus.mail.ids import QueueId, format_spool_id
 from mailismus.observe.text import plain
 from mailismus.queue.interface import Entry, Message
@@ -70,7 +71,18 @@ def _write_recipient(message: Message, entry: Entry) -> Iterator[str]:
     if verdict is None and entry.reply is not None:
         yield field("Diagnostic-Code", f"smtp; {format_reply(entry.reply)}")
     yield field("Last-Attempt-Date", _date(entry.due_at))
+    if attempts := attempts_of(entry.words):
+        yield field("X-Mailismus-Attempts", str(entry.attempts))
+        yield from (field("X-Mailismus-Attempt", _attempt(one)) for one in attempts)
     yield field("Final-Log-ID", str(QueueId(message.spool_id, entry.number)))
+
+
+def _attempt(one: PastAttempt) -> str:
+    """An attempt for programs: number, date, host if there was one, code and status, decision. Its text is left out: it may
+    be cut, and then `find_verdict` does not know what of it is for administrators alone."""
+    status = one.enhanced.decode("ascii") if _IS_STATUS(one.enhanced) else ""
+    parts = str(one.number), _date(one.at), format_host(one.host), f"{one.code} {status}".rstrip(), one.decided
+    return "; ".join(filter(None, parts))
 
 
 def _typed_address(address: bytes) -> str:

@@ -14,6 +14,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from mailismus.mail.address import domain_of, parse_utf8_path
+from mailismus.mail.attempts import attempts_of
 from mailismus.mail.ids import format_spool_id
 from mailismus.mail.reply import MAX_TEXT, Reply
 from mailismus.observe.text import plain
@@ -102,7 +103,8 @@ def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
     """Entries with equal explanations, in the order of the first of each."""
     groups: dict[tuple[object, ...], list[Entry]] = {}
     for entry in entries:
-        key = (domain_of(entry.recipient), entry.reply, entry.host, entry.attempts, int(entry.due_at))
+        first = _first_attempt(entry)
+        key = (domain_of(entry.recipient), entry.reply, entry.host, entry.attempts, int(entry.due_at), first)
         groups.setdefault(key, []).append(entry)
     return list(groups.values())
 
@@ -128,7 +130,16 @@ def _explain(message: Message, together: Sequence[Entry]) -> Iterator[str]:
     tried = f"It was tried {entry.attempts} times"
     if reply is not None and not reply.is_permanent:
         tried += f" in {_duration(entry.due_at - message.received_at)}"
+    first = _first_attempt(entry)
+    if first:
+        tried += f", first on {first}"
     yield from _wrap(f"{tried}, the last time on {last}.", indent)
+
+
+def _first_attempt(entry: Entry) -> str:
+    """The date of the first attempt; empty: it is not known."""
+    attempts = attempts_of(entry.words)
+    return _date(attempts[0].at) if attempts and attempts[0].number == 1 else ""
 
 
 def _reply_heading(entry: Entry, reply: Reply, cause: Cause) -> str:

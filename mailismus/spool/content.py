@@ -14,12 +14,18 @@ from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.spool.message_file import MessageFileReader, open_message
 
+SMALL = 65536
+"""Bytes of a piece, and of a message file that is read in one act."""
+
 
 class StoredContent(Protocol):
     """What `queue.interface.IContent` promises."""
 
     @property
     def stored_bytes(self) -> int: ...
+
+    @property
+    def at_hand(self) -> bytes | None: ...
 
     def next(self) -> Deferred[bytes]: ...
 
@@ -33,8 +39,12 @@ class WholeContent:
         self._content = content
         self.stored_bytes = len(content)
 
+    @property
+    def at_hand(self) -> bytes | None:
+        return self._content if self.stored_bytes <= SMALL else None
+
     def next(self) -> Deferred[bytes]:
-        piece, self._content = self._content[:65536], self._content[65536:]
+        piece, self._content = self._content[:SMALL], self._content[SMALL:]
         return succeed(piece)
 
     def close(self) -> None:
@@ -43,6 +53,8 @@ class WholeContent:
 
 class SiloContent:
     """A message file that is held open: it can be read to its end even when it is removed meanwhile."""
+
+    at_hand = None
 
     def __init__(self, reader: MessageFileReader, worker: IWorker, is_corrupt: Callable[[Corrupt], None]) -> None:
         """`is_corrupt` is told when it does not check."""
@@ -69,10 +81,6 @@ class SiloContent:
         self._is_closed = True
         if not self._is_busy:
             self._reader.close()
-
-
-SMALL = 65536
-"""Bytes of a message file that are read in one act."""
 
 
 def open_in_silo(

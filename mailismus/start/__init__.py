@@ -8,6 +8,7 @@ Modules, each with what it is:
     logfile           mail log and program log in one stream
     privileges        user and group of the server
     notify            systemd's notification protocol
+    clock             the clocks of a server
     server            interface of a complete server
     reload            SIGHUP: another configuration, all or nothing
     service           the server as a Twisted service; signals

@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
+from mailismus.config.values.names import format_host_port
 from mailismus.config.values.settings import AuditFormat, AuditSettings, Settings
 from mailismus.deliver import metrics as deliver_metrics
 from mailismus.deliver.task import DeliverTask
@@ -135,8 +136,7 @@ class Observation:
         self._endpoint = self._make_endpoint(self._readers)
         self._endpoint.start([one.bound for one in self._bound])
         for one in self._bound:
-            host = f"[{one.host}]" if ":" in one.host else one.host
-            self._log.info("Metrics are at http://{host}:{port}/metrics", host=host, port=one.port)
+            self._log.info("Metrics are at http://{endpoint}/metrics", endpoint=format_host_port((one.host, one.port)))
         self._bound = []
 
     def reopen(self) -> None:

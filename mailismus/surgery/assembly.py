@@ -14,6 +14,7 @@ from mailismus.queue.acts.act_file import ActFile
 from mailismus.queue.acts.acts import Acts, KeepSettings
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.provider import IOpenedQueue
+from mailismus.queue.throttle import WorkClocks, WorkThrottle
 
 
 def acts_of(
@@ -24,7 +25,8 @@ def acts_of(
     if opened.state_path is None:
         return None
     file = ActFile(PosixDisk(), opened.state_path)
-    acts = Acts(manager.acting, file, ThreadPool(threads, "acts"), clock, keep_of(settings))
+    throttle = WorkThrottle(WorkClocks.of_process(clock))
+    acts = Acts(manager.acting, file, ThreadPool(threads, "acts"), clock, keep_of(settings), throttle)
     try:
         acts.load()
     except OSError as error:

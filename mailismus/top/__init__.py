@@ -1,13 +1,12 @@
 """The live screen `mailismus top`: rates, areas, next hops, what holds mail back, and the last failures.
 
-    overview, earlier overview -> figures -> (state <- keys) -> layout -> terminal
+    overview, earlier overview -> observe.figures -> (state <- keys) -> layout -> terminal
 
 Modules, leaves first:
 
     cells     texts of others as cells of a terminal. Pure
     wording   help texts. Pure
-    figures   what two overviews tell: rates and sums. Pure
-    history   earlier overviews, and the rates of the last minutes. Pure
+    plot      rates as blocks of a terminal. Pure
     state     what is shown, and what a key changes. Pure
     table     rows of next hops, failures and holds, sorted and filtered. Pure
     head      the lines above the table. Pure

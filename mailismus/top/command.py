@@ -17,7 +17,7 @@ from mailismus.admin.client.server import need_server
 from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError
 from mailismus.top import wording
-from mailismus.top.history import ASCII_BLOCKS, BLOCKS
+from mailismus.top.plot import ASCII_BLOCKS, BLOCKS
 
 LEAST_INTERVAL_S, MOST_INTERVAL_S = 0.2, 60.0
 _DUMB = frozenset({"", "dumb", "unknown"})

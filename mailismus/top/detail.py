@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 
+from mailismus.observe.amounts import amount, lasting, moment
+from mailismus.observe.figures import HopRow, Picture
+from mailismus.observe.grades import BAD, PLAIN, grade_of_hold
 from mailismus.observe.overview import Failure
 from mailismus.top.cells import Line, Span, clean, fold, line_of
-from mailismus.top.figures import HopRow, Picture
 from mailismus.top.state import Pane, ViewState
-from mailismus.top.table import BAD, DIM, HEAD, PLAIN, amount, failure_key, lasting, moment, style_of_hold
+from mailismus.top.table import DIM, HEAD, failure_key
 
 MOST_FAILURES = 10
 INDENT = "  "
@@ -68,7 +70,7 @@ def _figures_of(row: HopRow, width: int) -> Iterator[list[Span]]:
     sums = f"{figures.delivered} sent, {figures.deferred} deferred, {figures.failed} failed since it came into use"
     yield from _folded(f"{rates}; {sums}", PLAIN, width)
     if figures.reason:
-        yield from _folded(clean(figures.reason), style_of_hold(figures.hold), width)
+        yield from _folded(clean(figures.reason), grade_of_hold(figures.hold), width)
 
 
 def _failure(one: Failure, width: int, zone: tzinfo | None) -> Iterator[list[Span]]:
@@ -94,7 +96,7 @@ def _hold(picture: Picture, state: ViewState, width: int) -> Iterator[list[Span]
         yield from _gone()
         return
     yield [Span(HEAD, clean(f"{found.hold}: {found.subject}"))]
-    yield from _folded(clean(found.sentence), style_of_hold(found.hold), width)
+    yield from _folded(clean(found.sentence), grade_of_hold(found.hold), width)
 
 
 def _folded(text: str, style: str, width: int) -> Iterator[list[Span]]:

@@ -6,16 +6,17 @@ import math
 from collections.abc import Sequence
 from datetime import tzinfo
 
+from mailismus.observe.amounts import amount, milliseconds, moment, noun, size
+from mailismus.observe.figures import Barriers, FreeSpace, Picture
+from mailismus.observe.grades import BAD, GOOD, PLAIN, WARN, grade_of_barriers, grade_of_space
+from mailismus.observe.history import Rates
 from mailismus.top.cells import Line, Span, clean, line_of, width_of
-from mailismus.top.figures import Barriers, FreeSpace, Picture
-from mailismus.top.history import Rates, plot
-from mailismus.top.table import BAD, DIM, GOOD, HEAD, PLAIN, WARN, amount, moment, size
+from mailismus.top.plot import plot
+from mailismus.top.table import DIM, HEAD
 
 LABEL_CELLS = 7
 LEAST_PLOT = 8
 MOST_PLOT = 60
-_LOW_SHARE = 0.1
-_SLOW_S = 0.1
 
 
 def head_of(picture: Picture, rates: Sequence[Rates], width: int, blocks: str, zone: tzinfo | None) -> list[Line]:
@@ -26,7 +27,7 @@ def head_of(picture: Picture, rates: Sequence[Rates], width: int, blocks: str, z
         *_item(amount(traffic.messages), "messages/s"),
         *_item(amount(traffic.recipients), "recipients/s"),
         *_item(size(traffic.bytes_in), "/s", gap=""),
-        *_item(amount(picture.clients), _count(picture.clients, "client")),
+        *_item(amount(picture.clients), noun(picture.clients, "client")),
         *(_item(amount(traffic.refused), "refused/s", WARN) if traffic.refused else ()),
     ]
     gone = [
@@ -69,10 +70,6 @@ def _item(value: str, what: str, style: str = PLAIN, gap: str = " ") -> list[Spa
     return [Span(style or "value", value), Span(PLAIN, f"{gap}{what}  ")]
 
 
-def _count(number: int, what: str) -> str:
-    return what if number == 1 else f"{what}s"
-
-
 def _style(rate: float | None, style: str) -> str:
     return style if rate else PLAIN
 
@@ -83,9 +80,9 @@ def _queue(picture: Picture) -> list[Span]:
     if picture.waiting_jobs:
         found += _item(amount(picture.waiting_jobs), "want a connection", WARN)
     if picture.troubled_hosts:
-        found += _item(amount(picture.troubled_hosts), _count(picture.troubled_hosts, "dead host"), WARN)
+        found += _item(amount(picture.troubled_hosts), noun(picture.troubled_hosts, "dead host"), WARN)
     if picture.stuck:
-        found += _item(amount(picture.stuck), _count(picture.stuck, "stuck maildir"), BAD)
+        found += _item(amount(picture.stuck), noun(picture.stuck, "stuck maildir"), BAD)
     return found
 
 
@@ -94,27 +91,17 @@ def _barriers(barriers: Barriers | None) -> list[Span]:
         return [Span(DIM, "no barriers  ")]
     found = _item(amount(barriers.batches), "barriers/s")
     if barriers.mean_s is not None and barriers.slow_s is not None:
-        style = WARN if barriers.mean_s >= _SLOW_S else PLAIN
-        bound = "unknown" if math.isinf(barriers.slow_s) else f"< {_milliseconds(barriers.slow_s)}"
-        found += _item(_milliseconds(barriers.mean_s), f"each, p95 {bound}", style)
+        bound = "unknown" if math.isinf(barriers.slow_s) else f"< {milliseconds(barriers.slow_s)}"
+        found += _item(milliseconds(barriers.mean_s), f"each, p95 {bound}", grade_of_barriers(barriers.mean_s))
     if barriers.failures:
         found += _item(amount(barriers.failures), "failed", BAD)
     return found
 
 
-def _milliseconds(seconds: float) -> str:
-    return (
-        f"{seconds * 1000:.1f} ms"
-        if seconds < 0.00995
-        else f"{seconds * 1000:.0f} ms"
-        if seconds < 1
-        else f"{seconds:.1f} s"
-    )
-
-
 def _spaces(spaces: Sequence[FreeSpace]) -> list[Span]:
     found: list[Span] = []
     for space in spaces:
-        style = BAD if space.share < _LOW_SHARE else PLAIN
-        found += _item(f"{space.share:.0%}", f"of {size(space.size_bytes)} free ({clean(space.of)})", style)
+        found += _item(
+            f"{space.share:.0%}", f"of {size(space.size_bytes)} free ({clean(space.of)})", grade_of_space(space.share)
+        )
     return found

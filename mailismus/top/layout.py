@@ -11,13 +11,15 @@ from datetime import tzinfo
 
 import attrs
 
+from mailismus.observe.figures import Picture
+from mailismus.observe.grades import PLAIN
+from mailismus.observe.history import Rates
 from mailismus.top.cells import Line, Span, clean, fold, left, line_of
 from mailismus.top.detail import detail_of
-from mailismus.top.figures import Picture
 from mailismus.top.head import head_of
-from mailismus.top.history import BLOCKS, Rates
+from mailismus.top.plot import BLOCKS
 from mailismus.top.state import Pane, ViewState
-from mailismus.top.table import DIM, HEAD, PLAIN, Table, table_of
+from mailismus.top.table import DIM, HEAD, Table, table_of
 from mailismus.top.wording import HELP_LINES
 
 LEAST_WIDTH, LEAST_HEIGHT = 40, 12

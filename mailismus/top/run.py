@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from mailismus.observe.figures import Picture
+from mailismus.observe.history import History
 from mailismus.queue.filter import FilterError, parse_subject
 from mailismus.top.cells import Line
 from mailismus.top.feed import Connect, EntriesTold, Feed
-from mailismus.top.figures import Picture
-from mailismus.top.history import History
 from mailismus.top.layout import Frame, draw
 from mailismus.top.state import Pane, ViewState, press
 from mailismus.top.terminal import Terminal

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
+from mailismus.observe.hop_order import HopOrder
+
 MAX_FILTER = 60
 
 
@@ -22,17 +24,7 @@ class Pane(enum.Enum):
     HOLDS = "held back"
 
 
-class Sort(enum.Enum):
-    """The order of next hops, the most first."""
-
-    HELD = "in hand"
-    WAITS = "waits"
-    SENT = "sent"
-    FAILING = "failing"
-    NAME = "name"
-
-
-PANES, SORTS = tuple(Pane), tuple(Sort)
+PANES, SORTS = tuple(Pane), tuple(HopOrder)
 
 
 @attrs.frozen
@@ -40,7 +32,7 @@ class ViewState:
     """What is shown. `rows`: keys of the rows of the table, in their order, as they were drawn last."""
 
     pane: Pane = Pane.HOPS
-    sort: Sort = Sort.HELD
+    sort: HopOrder = HopOrder.HELD
     filter: str = ""
     is_typing: bool = False
     """Whether keys go into the filter."""
@@ -100,7 +92,7 @@ def _type(state: ViewState, key: str) -> ViewState:
     return state
 
 
-def _next_of(values: tuple[Pane, ...] | tuple[Sort, ...], value: Pane | Sort, by: int) -> int:
+def _next_of(values: tuple[Pane, ...] | tuple[HopOrder, ...], value: Pane | HopOrder, by: int) -> int:
     return (values.index(value) + by) % len(values)
 
 

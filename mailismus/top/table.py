@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, tzinfo
+from collections.abc import Iterable, Sequence
+from datetime import tzinfo
 from typing import NamedTuple
 
+from mailismus.observe.amounts import amount, lasting, moment
+from mailismus.observe.figures import HopRow, Picture
+from mailismus.observe.grades import PLAIN, grade_of_hold, grade_of_status
+from mailismus.observe.hop_order import in_order
 from mailismus.observe.overview import Failure, Holding
 from mailismus.top.cells import Span, clean, left, right
-from mailismus.top.figures import HopRow, Picture
-from mailismus.top.state import Pane, Sort, ViewState
+from mailismus.top.state import Pane, ViewState
 
-GOOD, WARN, BAD, DIM, HEAD, PLAIN = "good", "warn", "bad", "dim", "head", ""
-_STYLES = {
-    **dict.fromkeys(("underway", "queued", "next", ""), PLAIN),
-    **dict.fromkeys(("dead", "disk", "queue", "machine", "maildir", "report"), BAD),
-}
-"""Styles of holds by their words; all others are warnings."""
-_STATUS = {"deferred": WARN, "bounced": BAD, "expired": BAD}
+DIM, HEAD = "dim", "head"
+"""Styles beside those of grades."""
 
 
 class TableRow(NamedTuple):
@@ -45,69 +43,9 @@ def table_of(picture: Picture, state: ViewState, width: int, zone: tzinfo | None
     return _holds(picture.holds, state, width)
 
 
-def amount(value: float | None) -> str:
-    """A number in at most 5 cells: `0.4`, `12`, `4310`, `86k`, `1.2M`; `-` where it is unknown."""
-    if value is None:
-        return "-"
-    if value < 9.95:
-        return f"{value:.1f}" if value and value != int(value) else f"{value:.0f}"
-    for limit, unit in ((99_999.5, ""), (999_500.0, "k"), (999_500_000.0, "M")):
-        if value < limit:
-            scaled = value / {"": 1, "k": 1e3, "M": 1e6}[unit]
-            return f"{scaled:.1f}{unit}" if unit == "M" and scaled < 99.5 else f"{scaled:.0f}{unit}"
-    return f"{value / 1e9:.1f}G"
-
-
-def size(value: float | None) -> str:
-    """Bytes in at most 7 cells: `812 B`, `4.2 kB`, `81 MB`."""
-    if value is None:
-        return "-"
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if value < 999.5 or unit == "TB":
-            return f"{value:.1f} {unit}" if value < 9.95 and unit != "B" else f"{value:.0f} {unit}"
-        value /= 1000
-    raise AssertionError("unreachable: TB is the last")
-
-
-def lasting(seconds: float) -> str:
-    """A time in at most 5 cells: `0`, `4s`, `12m`, `3h`, `5d`."""
-    if seconds < 0.5:
-        return "0"
-    for limit, unit, one in ((99.5, "s", 1), (5970.0, "m", 60), (356_400.0, "h", 3600)):
-        if seconds < limit:
-            return f"{seconds / one:.0f}{unit}"
-    return f"{seconds / 86400:.0f}d"
-
-
-def moment(at: float, zone: tzinfo | None = None) -> str:
-    """The time of day of UTC seconds; `-` where there is none."""
-    try:
-        return datetime.fromtimestamp(at, zone).strftime("%H:%M:%S")
-    except (OverflowError, ValueError, OSError):
-        return "-"
-
-
-def style_of_hold(hold: str) -> str:
-    """The style of a reason."""
-    return _STYLES.get(hold, WARN)
-
-
 def _matches(state: ViewState, *texts: str) -> bool:
     wanted = state.filter.casefold()
     return not wanted or any(wanted in text.casefold() for text in texts)
-
-
-def _zero(value: float | None) -> float:
-    return 0.0 if value is None else value
-
-
-_KEYS: dict[Sort, Callable[[HopRow], tuple[float, ...]]] = {
-    Sort.HELD: lambda row: (row.figures.entries, row.figures.waits_s),
-    Sort.WAITS: lambda row: (row.figures.waits_s, row.figures.entries),
-    Sort.SENT: lambda row: (_zero(row.delivered), row.figures.delivered),
-    Sort.FAILING: lambda row: (_zero(row.failing), row.figures.deferred + row.figures.failed),
-    Sort.NAME: lambda row: (),
-}
 
 
 def _hops(rows: Iterable[HopRow], state: ViewState, width: int) -> Table:
@@ -115,13 +53,11 @@ def _hops(rows: Iterable[HopRow], state: ViewState, width: int) -> Table:
     columns = (("IN HAND", 8), ("CONN", 5), ("WAITS", 6), ("SENT/s", 7), ("FAIL/s", 7))
     heading = left("NEXT HOP", name_cells) + "".join(right(name, cells) for name, cells in columns) + "  WHY"
     found = []
-    kept = [row for row in rows if _matches(state, row.figures.name, row.figures.hold, row.figures.reason)]
-    kept.sort(key=lambda row: row.figures.name)
-    kept.sort(key=_KEYS[state.sort], reverse=state.sort is not Sort.NAME)
+    kept = (row for row in rows if _matches(state, row.figures.name, row.figures.hold, row.figures.reason))
     seen: dict[str, int] = {}
-    for row in kept:
+    for row in in_order(kept, state.sort):
         figures = row.figures
-        name, style = clean(figures.name), style_of_hold(figures.hold)
+        name, style = clean(figures.name), grade_of_hold(figures.hold)
         values = amount(figures.entries), amount(figures.connections), lasting(figures.waits_s)
         cells = [*values, amount(row.delivered), amount(row.failing)]
         texts = [right(text, cells_of) for text, (_, cells_of) in zip(cells, columns, strict=True)]
@@ -146,7 +82,7 @@ def _failures(failures: Iterable[Failure], state: ViewState, width: int, zone: t
         at = moment(one.at, zone)
         spans = (
             Span(PLAIN, left(at, 9)),
-            Span(_STATUS.get(one.status, WARN), left(clean(one.status), 9)),
+            Span(grade_of_status(one.status), left(clean(one.status), 9)),
             Span(PLAIN, who),
             Span(PLAIN, clean(f" {one.reply}, {one.host}")),
         )
@@ -166,7 +102,7 @@ def _holds(holds: Iterable[Holding], state: ViewState, width: int) -> Table:
     for one in holds:
         if _matches(state, one.hold, one.subject, one.sentence):
             spans = (
-                Span(style_of_hold(one.hold), left(clean(one.hold), 13)),
+                Span(grade_of_hold(one.hold), left(clean(one.hold), 13)),
                 Span(PLAIN, left(clean(one.subject), subject_cells)),
                 Span(PLAIN, clean(f" {one.sentence}")),
             )

@@ -237,3 +237,57 @@ def test_a_redirection_is_told_everywhere_and_undone(
     assert capsys.readouterr().out == "A1 undone: 1 entry restored\n"
     world.run("queue", "list")
     assert "redirected" not in capsys.readouterr().out
+
+
+def test_a_rule_for_mail_to_come_is_told_listed_and_undone(
+    world: World, acting: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    acting.put(b"a@x.example")
+    words = ("domain=x.example", "--for", "2h", "--reason", "sick")
+    assert world.run("queue", "hold", "--incoming", *words) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("A1: mail to come that matches is held from now on, until ")
+    assert line.endswith("; to end it: mailismus queue undo A1")
+    assert areas(acting) == {"incoming": 1}
+    acting.put(b"b@x.example", b"c@y.example")
+    assert areas(acting) == {"incoming": 2, "hold": 1}
+    world.run("queue", "list", "area=hold")
+    assert "held by act A1)" in capsys.readouterr().out
+    world.run("queue", "acts")
+    lines = capsys.readouterr().out.splitlines()
+    assert "hold-incoming, in force, by " in lines[0]
+    assert lines[1].startswith("       1 entry of 1 message, until ")
+    assert lines[2] == "       domain=x.example: sick"
+    world.run("queue", "acts", "--json")
+    value = json.loads(capsys.readouterr().out)
+    assert (value["kind"], value["state"], value["entries"]) == ("hold-incoming", "in force", 1)
+    assert value["until"] - value["begun"] == 7200
+    assert world.run("queue", "undo", "A1") == 0
+    assert capsys.readouterr().out == "A1 undone: 1 entry restored\n"
+    acting.put(b"d@x.example")
+    assert areas(acting) == {"incoming": 4}
+
+
+def test_everything_to_come_may_be_held(world: World, acting: Running) -> None:
+    assert world.run("queue", "hold", "--incoming", "--all", "--reason", "move") == 0
+    acting.put(b"a@x.example")
+    assert areas(acting) == {"hold": 1}
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ((), "queue hold: write a FILTER, or --all for everything"),
+        (("older=1h",), '"older=1h" selects no mail to come: write sender=GLOB, recipient=GLOB, domain=GLOB, client=GLOB'),
+        (("area=incoming",), "selects no mail to come"),
+        (("reply=no",), "selects no mail to come"),
+        (("000000010000002A",), "selects no mail to come"),
+        (("larger=much",), '"larger=much"'),
+        (("domain=x.example", "--dry-run"), "--dry-run and --limit are for mail that is here"),
+        (("domain=x.example", "--limit", "5"), "--dry-run and --limit are for mail that is here"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused(world: World, acting: Running, words: tuple[str, ...], text: str) -> None:
+    found = world.refusal("queue", "hold", "--incoming", *words, "--reason", "x")
+    assert found[0] == 64
+    assert text in found[1]

@@ -104,6 +104,7 @@ class Pieces:
     """A content in pieces; an error is what reading fails with."""
 
     stored_bytes = 7
+    at_hand = None
 
     def __init__(self, *pieces: bytes | Exception) -> None:
         self.pieces = list(pieces)

@@ -14,6 +14,7 @@ from mailismus.admin.server.answers import LookableQueue
 from mailismus.deliver.host_records import HostRecord
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
+from mailismus.queue.acts.marking import FOR_EVER, marked
 from mailismus.queue.filter import FilterError, parse_subject
 from mailismus.queue.interface import Area, Entry
 from mailismus.queue.waiting import Waiting
@@ -84,6 +85,7 @@ def test_json_has_the_names_of_a_listing(world: World, told: Told, capsys: pytes
         "attempts": 0,
         "hold": "window",
         "reason": BUSY.sentence.decode(),
+        "tried": [],
     }
 
 
@@ -178,6 +180,14 @@ def test_files_tell_of_their_entries_and_of_dead_hosts(stopped: World, capsys: p
     assert "; mx.example is left alone until " in fourth
     assert stopped.explained == [str(stopped.path / "queue")]
     assert stopped.offline.is_closed
+
+
+def test_files_tell_of_an_entry_that_an_act_holds(stopped: World, capsys: pytest.CaptureFixture[str]) -> None:
+    held = Entry(1, b"a@b.example", Area.HELD, FOR_EVER, words=marked(incoming(1), 7))
+    stopped.offline = ListedQueue([message(1, held)])
+    assert stopped.run("why", "--json", ID) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert (value["hold"], value["reason"], value["next_attempt"]) == ("act", "held by act A7", None)
 
 
 def test_files_tell_what_is_known_of_a_domain(stopped: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,27 +10,27 @@ from typing import Any
 import pytest
 
 from benchmarks.simulation.books import SMALL
-from benchmarks.simulation.clock import STARTS_AT
 from benchmarks.simulation.measures import fairness, percentile
-from benchmarks.simulation.receivers import Habits, Kind, Site
 from benchmarks.simulation.rivals import plain
 from benchmarks.simulation.run import LOCAL_DOMAIN, Arrival, Result, World, run, settings_of
 from benchmarks.simulation.worlds import BIG, Addresses, Load, large
+from mailismus.plan.clock import STARTS_AT
+from mailismus.plan.site import ReceivingSite, SiteHabits, SiteKind
 
 EACH_KIND = (
-    Habits(),
-    Habits(Kind.SLOW, reply_s=1.0, dot_s=1.0),
-    Habits(Kind.TARPIT, reply_s=20.0, dot_s=20.0),
-    Habits(Kind.CAPPED, most_connections=2),
-    Habits(Kind.RATED, most_a_minute=30),
-    Habits(Kind.DEAD),
-    Habits(Kind.MUTE),
-    Habits(Kind.GREY, grey_s=300.0),
-    Habits(Kind.FLAPPING, up_s=60.0, down_s=60.0),
+    SiteHabits(),
+    SiteHabits(SiteKind.SLOW, reply_s=1.0, dot_s=1.0),
+    SiteHabits(SiteKind.TARPIT, reply_s=20.0, dot_s=20.0),
+    SiteHabits(SiteKind.CAPPED, most_connections=2),
+    SiteHabits(SiteKind.RATED, most_a_minute=30),
+    SiteHabits(SiteKind.DEAD),
+    SiteHabits(SiteKind.MUTE),
+    SiteHabits(SiteKind.GREY, grey_s=300.0),
+    SiteHabits(SiteKind.FLAPPING, up_s=60.0, down_s=60.0),
 )
 
 
-def sites_of(habits: Sequence[Habits], hosts: int = 1) -> dict[str, Site | None]:
+def sites_of(habits: Sequence[SiteHabits], hosts: int = 1) -> dict[str, ReceivingSite | None]:
     """A domain with a site of its own for each of these."""
     addresses = Addresses()
     return {f"d{number}.example": addresses.site(f"site{number}", hosts, one) for number, one in enumerate(habits)}
@@ -58,7 +58,7 @@ def messages(
     return found
 
 
-def small_world(habits: Sequence[Habits] = EACH_KIND) -> World:
+def small_world(habits: Sequence[SiteHabits] = EACH_KIND) -> World:
     """Some 300 recipients at receivers of every kind, at silent names, and local ones."""
     sites = sites_of(habits) | {"silent.example": None}
     arrivals = [
@@ -94,7 +94,7 @@ def test_each_recipient_is_settled_once_or_waits_for_its_time() -> None:
     assert result.overdue == 0
     assert sum(site.accepted for site in result.sites) == result.record.delivered - 1  # and one of them is local
     waiting = [site.habits.kind for site in result.sites if not site.accepted]
-    assert waiting == [Kind.DEAD, Kind.MUTE]
+    assert waiting == [SiteKind.DEAD, SiteKind.MUTE]
 
 
 @pytest.mark.parametrize("is_in_turns", [False, True])
@@ -113,7 +113,7 @@ def test_a_run_is_the_same_with_the_same_seed_alone() -> None:
 
 @pytest.mark.parametrize("workers", [1, 7])
 def test_there_are_never_more_connections_than_workers(workers: int) -> None:
-    habits = [Habits()] * 12
+    habits = [SiteHabits()] * 12
     world = World(sites_of(habits), messages(200, 12, every=0.001))
     result = ran(world, maxconnections=workers)
     assert result.most_open == workers
@@ -121,21 +121,21 @@ def test_there_are_never_more_connections_than_workers(workers: int) -> None:
 
 
 def test_a_host_never_has_more_connections_than_allowed() -> None:
-    world = World(sites_of([Habits(dot_s=1.0)] * 3, hosts=2), messages(600, 3, every=0.001))
+    world = World(sites_of([SiteHabits(dot_s=1.0)] * 3, hosts=2), messages(600, 3, every=0.001))
     result = ran(world, maxserverconnections=4)
     assert [site.most_open for site in result.sites] == [8, 8, 8]
     assert result.record.delivered == 600
 
 
 def test_there_are_never_more_messages_a_minute_than_allowed() -> None:
-    world = World(sites_of([Habits()] * 2), messages(300, 2, every=0.001))
+    world = World(sites_of([SiteHabits()] * 2), messages(300, 2, every=0.001))
     result = ran(world, messages_per_minute=60)
     assert result.record.delivered == 300
     assert all(55 <= site.most_a_minute <= 60 for site in result.sites)
 
 
 def test_a_cap_is_found_with_few_refusals() -> None:
-    world = World(sites_of([Habits(Kind.CAPPED, most_connections=3, dot_s=0.5)]), messages(1000, 1, every=0.05))
+    world = World(sites_of([SiteHabits(SiteKind.CAPPED, most_connections=3, dot_s=0.5)]), messages(1000, 1, every=0.05))
     result, (site,) = ran(world), world.all_sites()
     assert site.most_open == 3
     assert site.wasted <= 10
@@ -143,7 +143,7 @@ def test_a_cap_is_found_with_few_refusals() -> None:
 
 
 def test_entries_held_never_exceed_the_cache() -> None:
-    habits = [Habits(Kind.TARPIT, reply_s=5.0)] * 5
+    habits = [SiteHabits(SiteKind.TARPIT, reply_s=5.0)] * 5
     result = ran(World(sites_of(habits), messages(400, 5, every=0.001)), queuecache=50)
     assert result.most_held <= 50
 
@@ -158,7 +158,7 @@ def contended() -> World:
     for sender, size in enumerate((500, 1, 20, 100)):
         name = b"bulk%d@sender.example" % sender
         arrivals += messages(500 // size, 300, recipients=size, sender=name, begin=1.5, every=0.0)
-    return World(sites_of([Habits(dot_s=0.2)] * 300), sorted(arrivals, key=lambda arrival: arrival.at))
+    return World(sites_of([SiteHabits(dot_s=0.2)] * 300), sorted(arrivals, key=lambda arrival: arrival.at))
 
 
 def index_of(result: Result) -> float:
@@ -176,12 +176,12 @@ def test_senders_share_the_workers_and_in_order_of_arrival_they_would_not() -> N
 
 def delay_beside(how: AbstractContextManager[object] | None, *, has_big: bool, **changes: Any) -> float:
     """The delays of small mail, with a big message or without."""
-    world = World(sites_of([Habits()] * 60), messages(200, 60, begin=2.0))
+    world = World(sites_of([SiteHabits()] * 60), messages(200, 60, begin=2.0))
     if has_big:
         big = messages(1, 60, recipients=6000, sender=b"list@big.example", of_class=BIG)
         world = World(world.sites, [*big, *world.arrivals])
     result = ran(world, how=how, maxconnections=40, maxrecips=1, **changes)
-    return percentile(sorted(result.record.delays[SMALL, Kind.FAST.value].delay_s), 0.95)
+    return percentile(sorted(result.record.delays[SMALL, SiteKind.FAST.value].delay_s), 0.95)
 
 
 def test_a_big_message_does_not_delay_small_ones_and_in_order_of_arrival_it_would() -> None:
@@ -193,7 +193,7 @@ def test_a_big_message_does_not_delay_small_ones_and_in_order_of_arrival_it_woul
 def test_the_large_world_has_all_kinds_of_receivers_and_shared_hosts() -> None:
     world = large(Load(small=500, small_s=5.0, bulk=80, big=50, domains=3000, bulk_at_s=1.0, big_at_s=2.0), seed=1)
     sites = world.all_sites()
-    assert {site.habits.kind for site in sites} == set(Kind)
+    assert {site.habits.kind for site in sites} == set(SiteKind)
     largest = max(sites, key=lambda site: sum(one is site for one in world.sites.values()))
     assert sum(one is largest for one in world.sites.values()) > 300
     assert sum(len(arrival.recipients) for arrival in world.arrivals) == 630

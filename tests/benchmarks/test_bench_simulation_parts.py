@@ -11,11 +11,11 @@ import pytest
 from benchmarks.simulation.__main__ import main
 from benchmarks.simulation.books import Service
 from benchmarks.simulation.cases import CASES
-from benchmarks.simulation.clock import STARTS_AT, VirtualClock
 from benchmarks.simulation.decisions import COUNTS, WAYS, measure
 from benchmarks.simulation.drawing import Curve, Panel, draw_curves, draw_panels
 from benchmarks.simulation.measures import demand, fairness, fill, jain, percentile
-from benchmarks.simulation.receivers import Habits, Kind, Site
+from mailismus.plan.clock import STARTS_AT, VirtualClock
+from mailismus.plan.site import ReceivingSite, SiteHabits, SiteKind
 
 
 def test_events_of_the_clock_run_in_the_order_of_their_times_then_of_their_plans() -> None:
@@ -82,7 +82,7 @@ def test_fairness_is_among_those_who_wait() -> None:
 
 
 def test_a_receiver_counts_what_only_its_state_refuses() -> None:
-    site = Site("a", (), Habits(Kind.CAPPED, most_connections=1))
+    site = ReceivingSite("a", (), SiteHabits(SiteKind.CAPPED, most_connections=1))
     assert [site.admit(), site.admit()] == [True, False]
     site.leave()
     assert site.admit()
@@ -90,19 +90,19 @@ def test_a_receiver_counts_what_only_its_state_refuses() -> None:
 
 
 def test_a_receiver_counts_the_messages_of_a_minute() -> None:
-    site = Site("a", (), Habits(Kind.RATED, most_a_minute=2))
+    site = ReceivingSite("a", (), SiteHabits(SiteKind.RATED, most_a_minute=2))
     assert [site.begin(at) for at in (0.0, 1.0, 59.9, 60.0, 60.5, 61.0)] == [True, True, False, True, False, True]
     assert (site.messages, site.started, site.most_a_minute, site.wasted) == (6, 4, 2, 2)
 
 
 def test_the_first_attempt_at_a_greylisting_receiver_is_not_wasted() -> None:
-    site = Site("a", (), Habits(Kind.GREY, grey_s=300.0))
+    site = ReceivingSite("a", (), SiteHabits(SiteKind.GREY, grey_s=300.0))
     assert [site.knows(b"r", at) for at in (0.0, 100.0, 300.0)] == [False, False, True]
     assert site.wasted == 1
 
 
 def test_a_flapping_receiver_is_up_and_down_in_turns() -> None:
-    site = Site("a", (), Habits(Kind.FLAPPING, up_s=60.0, down_s=30.0))
+    site = ReceivingSite("a", (), SiteHabits(SiteKind.FLAPPING, up_s=60.0, down_s=30.0))
     assert [site.is_up(at) for at in (0.0, 59.0, 60.0, 89.0, 90.0)] == [True, True, False, False, True]
 
 

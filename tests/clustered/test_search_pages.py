@@ -7,6 +7,7 @@ import pytest
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Filter
 from mailismus.queue.providers.clustered.provider import ClusteredQueue
+from mailismus.queue.providers.clustered.read.search import PAGE_CLUSTERS
 from tests.clustered.harness import ClusteredHarness
 from tests.contracts.bench import Bench, addresses
 
@@ -41,4 +42,35 @@ def test_a_cluster_is_read_once_for_all_pages_that_it_fills(bench: Bench, limit:
     harness.disk.fault = note
     found = [QueueId(message.spool_id, entry.number) for message, entry in bench.search(Filter(), limit)]
     assert len(found) == len(set(found)) == COUNT
+    assert sorted(opened) == sorted(clusters)
+
+
+def test_a_page_ends_after_some_clusters_though_nothing_matches() -> None:
+    harness = ClusteredHarness()
+    queue: ClusteredQueue = harness.open()
+    bench = Bench(harness, queue)
+    for number in range(2 * PAGE_CLUSTERS + 1):
+        bench.put(addresses(1))
+        bench.defer(bench.take_ids(), bench.now() + 36_000 * (number + 1))
+        for _ in range(2):
+            harness.wait(queue.checkpoints.run())
+    clusters = [name for name in harness.disk.names if name.endswith(".mqc")]
+    assert len(clusters) > 2 * PAGE_CLUSTERS
+    cursor: object | None = None
+    pages: list[int] = []
+    opened: list[str] = []
+
+    def note(act: str, path: str) -> None:
+        if act == "open" and path in clusters:
+            opened.append(path)
+
+    harness.disk.fault = note
+    while True:
+        page = harness.wait(queue.search(Filter(matches=lambda message, entry: False), cursor, 100))
+        assert page.messages == ()
+        pages.append(len(opened))
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert pages[0] == PAGE_CLUSTERS
     assert sorted(opened) == sorted(clusters)

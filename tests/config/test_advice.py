@@ -513,6 +513,13 @@ def test_an_interface_of_another_host_is_an_error() -> None:
     assert (found.severity, found.line) == (AdviceSeverity.ERROR, 2)
 
 
+def test_a_web_page_at_an_interface_of_another_host_is_an_error() -> None:
+    web = beside_domains('<mailserver><admin>\n<web interface="127.9.9.9"/></admin></mailserver>')
+    (found,) = places_of(web, FakeGround(lowest_port=0))
+    assert (found.severity, found.line) == (AdviceSeverity.ERROR, 2)
+    assert "interface 127.9.9.9 of <web>" in found.text
+
+
 @pytest.mark.parametrize(
     ("minfree", "room", "words"),
     [

@@ -9,19 +9,23 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from mailismus.config.values.settings import RetrySettings
-from mailismus.mail.ids import QueueId
+from mailismus.mail.envelope import Envelope
+from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.acts.act import ActKind, ActState, Order
 from mailismus.queue.acts.act_file import ActFile
 from mailismus.queue.acts.acts import Acts, KeepSettings
 from mailismus.queue.acts.redirect import redirects_of
 from mailismus.queue.acts.run import SLICE, ActRun
+from mailismus.queue.arriving import envelope_room
 from mailismus.queue.interface import Area, IQueue, Settlement
 from mailismus.queue.manager import QueueManager
 from tests.contracts.bench import CONTENT, LATER_REPLY, NO_REPLY, Bench, addresses
 from tests.contracts.harness import DurableHarness, QueueHarness
 from tests.contracts.samples import Contract
 from tests.fakes.disk import MemoryDisk
+from tests.fakes.managing import accept
+from tests.fakes.stuffing import stuffed_dots
 from tests.fakes.worker import MemoryWorker
 
 T = TypeVar("T")
@@ -49,6 +53,24 @@ class ActBench(Bench):
     def begin(self, kind: ActKind, *words: str) -> ActRun:
         relay = "relay.example:2525" if kind is ActKind.REDIRECT else ""
         return self.do(self.acts.begin(Order(kind, 0, words, "because", relay=relay)))
+
+    def rule(self, *words: str, for_s: float | None = None) -> ActRun:
+        """A rule for mail to come, in force."""
+        return self.do(self.acts.begin(Order(ActKind.HOLD_INCOMING, 0, words, "because", for_s=for_s)))
+
+    def accept(self, *recipients: bytes, sender: bytes = b"a@b.example", content: bytes = CONTENT) -> SpoolId:
+        """A message that comes in as a client's does, durable."""
+        draft = self.manager.draft()
+        for at in range(0, len(content), 16384):
+            pause = draft.write(content[at : at + 16384])
+            if pause is not None:
+                self.wait(pause)
+        self.wait(accept(self.manager, draft, Envelope(sender, recipients, b"192.0.2.1", False, stuffed_dots(content))))
+        return draft.spool_id
+
+    def held(self) -> list[bytes]:
+        """The recipients that are held, in order."""
+        return sorted(entry.recipient for _, entry in self.search() if entry.area is Area.HELD)
 
     def finish(self, run: ActRun) -> ActRun:
         for _ in range(10_000):
@@ -99,6 +121,18 @@ def acts_of_redirections(bench: Bench) -> list[list[int]]:
     """The acts that redirected each redirected entry, the newest first."""
     found = [redirects_of(entry.words) for _, entry in bench.search()]
     return [[one.act for one in redirects] for redirects in found if redirects]
+
+
+def started_again(harness: DurableHarness, bench: ActBench, *, is_crash: bool) -> ActBench:
+    """The queue and its acts after a stop, or a power cut, and another start."""
+    if is_crash:
+        bench.worker.fault = OSError("the process is gone")
+        bench.disk.power_cut()
+        queue = harness.crash(bench.queue)
+    else:
+        bench.wait(bench.acts.stop())
+        queue = harness.restart(bench.queue)
+    return ActBench(harness, queue, bench.disk)
 
 
 class ActingContract(Contract):
@@ -175,6 +209,46 @@ class ActingContract(Contract):
         acting.pass_seconds(20)
         assert acting.areas() == {}
 
+    def test_a_rule_holds_mail_to_come_and_its_undoing_releases_it(self, acting: ActBench) -> None:
+        before = acting.areas()
+        rule = acting.rule("domain=held.example")
+        assert acting.areas() == before
+        spool_id = acting.accept(b"a@held.example", b"b@free.example", b"c@held.example")
+        acting.accept(b"d@free.example")
+        large = acting.accept(b"e@held.example", content=b"x" * 300_000 + b"\r\n")
+        assert acting.held() == [b"a@held.example", b"c@held.example", b"e@held.example"]
+        taken = [entry.recipient for message in acting.take() for entry in message.entries]
+        assert {b"b@free.example", b"d@free.example"} <= set(taken)
+        assert not any(recipient.endswith(b"@held.example") for recipient in taken)
+        acting.pass_seconds(20)
+        assert acting.read(spool_id) == CONTENT
+        undone = acting.undo(rule)
+        assert (undone.act.entries, undone.act.messages, undone.act.restored) == (3, 2, 3)
+        assert acting.held() == []
+        acting.accept(b"f@held.example")
+        found = {(message.spool_id, entry.number): entry for message in acting.take() for entry in message.entries}
+        assert {(spool_id, 1), (spool_id, 3), (large, 1)} <= set(found)
+        assert all((entry.area, entry.attempts, entry.words) == (Area.INCOMING, 0, None) for entry in found.values())
+        assert acting.read(large) == b"x" * 300_000 + b"\r\n"
+        assert b"f@held.example" in {entry.recipient for entry in found.values()}
+
+    def test_a_rule_ends_by_its_time_and_releases_what_it_holds(self, acting: ActBench) -> None:
+        acting.rule("recipient=a@*", for_s=60.0)
+        acting.accept(b"a@x.example")
+        assert acting.held() == [b"a@x.example"]
+        acting.pass_seconds(65)
+        assert acting.held() == []
+        assert acting.acts.all()[0].state is ActState.DONE
+        acting.accept(b"a@y.example")
+        assert acting.held() == []
+
+    def test_the_largest_envelope_has_room_for_the_marks_of_a_rule(self, acting: ActBench) -> None:
+        room = min(envelope_room(acting.queue.max_envelope_bytes), 200_000)
+        count = room // (64 + len(b"r0000000@d.example"))
+        acting.rule()
+        acting.accept(*(b"r%07d@d.example" % number for number in range(count)))
+        assert len(acting.held()) == count
+
     def test_a_thousand_entries_are_acted_on_in_slices(self, acting: ActBench) -> None:
         for _ in range(4):
             acting.put([b"m%d@many.example" % number for number in range(300)])
@@ -193,6 +267,20 @@ class DurableActingContract(Contract):
         raise NotImplementedError("a provider's test module brings it")
 
     @pytest.mark.parametrize("is_crash", [False, True])
+    def test_a_rule_and_what_it_holds_survive_a_stop(self, harness: DurableHarness, *, is_crash: bool) -> None:
+        bench = ActBench(harness, harness.make(), MemoryDisk())
+        rule = bench.rule("domain=held.example")
+        bench.accept(b"a@held.example", b"b@free.example")
+        bench.harness.advance(1)
+        after = started_again(harness, bench, is_crash=is_crash)
+        assert after.acts.all()[0].state is ActState.IN_FORCE
+        after.accept(b"c@held.example")
+        assert after.held() == [b"a@held.example", b"c@held.example"]
+        assert after.finish(after.do(after.acts.undo(rule.act.number, 0))).act.restored == 2
+        assert after.areas() == {Area.INCOMING: 3}
+        harness.close()
+
+    @pytest.mark.parametrize("is_crash", [False, True])
     @pytest.mark.parametrize("kind", [ActKind.HOLD, ActKind.DELETE, ActKind.REDIRECT])
     @pytest.mark.parametrize("steps", [0, 3, 12])
     def test_a_stop_in_the_middle_is_gone_on_from(
@@ -208,14 +296,7 @@ class DurableActingContract(Contract):
         for _ in range(steps):
             bench.harness.advance(0.05)
         number = run.act.number
-        if is_crash:
-            bench.worker.fault = OSError("the process is gone")
-            bench.disk.power_cut()
-            queue = harness.crash(bench.queue)
-        else:
-            bench.wait(bench.acts.stop())
-            queue = harness.restart(bench.queue)
-        after = ActBench(harness, queue, bench.disk)
+        after = started_again(harness, bench, is_crash=is_crash)
         area = {ActKind.HOLD: Area.HELD, ActKind.DELETE: Area.DELETED}.get(kind, Area.INCOMING)
         for _ in range(1000):
             if after.acts.all()[0].state is ActState.DONE:

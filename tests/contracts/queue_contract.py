@@ -12,6 +12,7 @@ from tests.contracts.claiming import ClaimingContract, DurableClaimingContract
 from tests.contracts.durable import DurableQueueContract as _DurableQueueContract
 from tests.contracts.entering import EnteringContract
 from tests.contracts.failing import FailingQueueContract as _FailingQueueContract
+from tests.contracts.history import DurableHistoryContract
 from tests.contracts.leaving import LeavingContract
 from tests.contracts.listening import FailingListeningContract, ListeningContract
 from tests.contracts.looking import LookingContract
@@ -28,7 +29,9 @@ class QueueContract(_MailContract, ClaimingContract, ActingContract):
     """What every provider guarantees while it runs."""
 
 
-class DurableQueueContract(_DurableQueueContract, DurableWordsContract, DurableClaimingContract, DurableActingContract):
+class DurableQueueContract(
+    _DurableQueueContract, DurableWordsContract, DurableClaimingContract, DurableActingContract, DurableHistoryContract
+):
     """What a provider that claims durability guarantees over a stop, clean or not."""
 
 

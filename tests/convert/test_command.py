@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mailismus.__main__ import main
-from mailismus.admin.commands.convert import ProgressLine
+from mailismus.admin.commands.progress import ProgressLine
 from mailismus.disk.posix import PosixDisk
 from mailismus.queue.files.conversion import ConversionState, QueueConversion, write_conversion
 from tests.convert.kinds import KINDS, harness_of, make_queue, stop

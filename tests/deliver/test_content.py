@@ -12,12 +12,15 @@ from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.net.send import Sent, send_now
 from mailismus.queue.interface import Area, IContent
+from mailismus.spool.content import WholeContent
 from tests.deliver.harness import CONTENT, Bench
 from tests.fakes.sink import Act
 
 
 class AtOnce:
     """Content whose pieces are there at once; `trouble_at`: the piece that can't be read."""
+
+    at_hand = None
 
     def __init__(self, pieces: list[bytes], trouble_at: int = -1) -> None:
         self.pieces, self.trouble_at, self.is_closed = list(pieces), trouble_at, False
@@ -48,6 +51,35 @@ def test_pieces_that_are_there_at_once_are_sent_whole(monkeypatch: pytest.Monkey
     bench.run()
     assert [message.content for message in sink.received] == [b"a: b\r\n\r\n" + b"x" * 70_000 + b"\r\n"]
     assert content.is_closed
+    assert bench.statuses() == {"sent": 1}
+
+
+@pytest.mark.parametrize(("size", "asked"), [(65_536, 0), (65_537, 3)])
+def test_a_small_content_that_was_read_whole_is_asked_for_no_pieces(
+    monkeypatch: pytest.MonkeyPatch, size: int, asked: int
+) -> None:
+    bench = Bench()
+    sink = bench.sink()
+    whole = WholeContent(b"x" * (size - 2) + b"\r\n")
+    pieces: list[int] = []
+    take = whole.next
+
+    def take_counted() -> Deferred[bytes]:
+        pieces.append(len(pieces))
+        return take()
+
+    monkeypatch.setattr(whole, "next", take_counted)
+    read: Deferred[IContent] = Deferred()
+    monkeypatch.setattr(bench.task.sessions, "read", lambda _: read)
+    bench.task.start()
+    bench.put(b"r@b.example")
+    bench.run()
+    assert sink.received == []
+    read.callback(whole)
+    bench.run()
+    assert [message.content for message in sink.received] == [b"x" * (size - 2) + b"\r\n"]
+    assert len(pieces) == asked
+    assert whole.at_hand in (None, b"")  # it was closed
     assert bench.statuses() == {"sent": 1}
 
 

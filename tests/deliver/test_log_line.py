@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.deliver.log_line import compact, format_delays, format_lines
+from mailismus.deliver.log_line import NO_FIELDS, LogFields, compact, format_delays, format_lines
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
@@ -52,4 +52,12 @@ def test_a_log_line_never_holds_a_control_byte(recipient: bytes) -> None:
     assert lines[1] == (
         b"0000000000000001: to=<a@b.example>, relay=h[::1]:25, delay=1, delays=0/0/0/0, dsn=4.0.0, "
         b"status=expired (450 later)"
+    )
+
+
+def test_the_level_of_tls_stands_apart_from_the_other_fields() -> None:
+    assert NO_FIELDS.plus(b", converted=7bit") == LogFields(b"", b", converted=7bit")
+    assert LogFields.of_tls(b"!verify") == LogFields(b"!verify", b", tls=!verify")
+    assert LogFields.of_tls(b"encrypt").plus(b", sasl=PLAIN/a, tls=b") == LogFields(
+        b"encrypt", b", tls=encrypt, sasl=PLAIN/a, tls=b"
     )

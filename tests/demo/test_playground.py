@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,7 +65,10 @@ def demo(*words: str) -> Iterator[tuple[subprocess.Popen[str], Path]]:
             found = re.search(r"CONFIG=(.*)/mailismus\.xml", line)
             if found is not None:
                 directory = Path(found.group(1))
-            if line.startswith("  less "):
+            page = re.search(r"(http://127\.0\.0\.1:[0-9]+/) in a browser", line)
+            if page is not None:
+                with urllib.request.urlopen(page[1], timeout=PATIENCE_S) as answer:
+                    assert b"demo.test" in answer.read()
                 break
         assert directory is not None
         yield process, directory

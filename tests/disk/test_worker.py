@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import cast
 
 import pytest
+from twisted.internet.defer import AlreadyCalledError
 from twisted.internet.interfaces import IReactorFromThreads
 
 from mailismus.disk.worker import ThreadPool
@@ -25,6 +26,14 @@ class Calls:
     def run(self, count: int) -> None:
         for _ in range(count):
             self._calls.get(timeout=60)()
+
+    def run_until(self, is_over: Callable[[], bool]) -> None:
+        while not is_over():
+            self._calls.get(timeout=60)()
+
+    @property
+    def waiting(self) -> int:
+        return self._calls.qsize()
 
 
 def worker_on(calls: Calls, threads: int = 1) -> ThreadPool:
@@ -45,7 +54,7 @@ def test_acts_run_in_order_and_results_come_back_in_the_caller_s_thread() -> Non
         worker.run(act).addCallback(lambda result: results.append((result, threading.current_thread().name)))
     assert ran == []  # nothing before it is started
     worker.start()
-    calls.run(5)
+    calls.run_until(lambda: len(results) == 5)
     worker.stop()
     assert ran == [0, 1, 2, 3, 4]
     assert results == [(number, threading.current_thread().name) for number in range(5)]
@@ -63,10 +72,40 @@ def test_an_exception_comes_back_as_a_failure_and_the_thread_lives_on() -> None:
     worker.run(fail).addErrback(lambda failure: errors.append(str(failure.value)))
     done: list[int] = []
     worker.run(lambda: 1).addCallback(done.append)
-    calls.run(2)
+    calls.run_until(lambda: bool(done))
     worker.stop()
     assert errors == ["[Errno 5] broken"]
     assert done == [1]
+
+
+def test_results_that_come_while_the_reactor_is_busy_wake_it_once_and_come_back_together() -> None:
+    """To wake it costs a system call of the thread, and another one of the reactor."""
+    calls = Calls()
+    worker = worker_on(calls)
+    worker.start()
+    done: list[int] = []
+    for number in range(20):
+        worker.run(lambda number=number: number).addCallback(done.append)  # type: ignore[misc]  # as below
+    worker.stop()
+    assert calls.waiting == 1
+    calls.run(1)
+    assert done == list(range(20))
+
+
+def test_a_result_behind_a_callback_that_failed_is_not_forgotten() -> None:
+    calls = Calls()
+    worker = worker_on(calls)
+    worker.start()
+    done: list[int] = []
+    first = worker.run(lambda: 1)
+    worker.run(lambda: 2).addCallback(done.append)
+    worker.stop()
+    first.callback(0)  # a mistake of its owner: the result comes a second time
+    with pytest.raises(AlreadyCalledError):
+        calls.run(1)
+    assert done == []
+    calls.run(1)
+    assert done == [2]
 
 
 def test_stopping_waits_for_what_was_handed_over() -> None:
@@ -93,10 +132,11 @@ def test_threads_are_made_when_calls_find_none_free_and_no_more_than_the_limit()
     worker.run(lambda: names.add(threading.current_thread().name))
     calls.run(1)
     assert names == {"test-0"}
+    ended: list[None] = []
     for _ in range(4):
-        worker.run(work)
+        worker.run(work).addCallback(ended.append)
     gate.set()
-    calls.run(4)
+    calls.run_until(lambda: len(ended) == 4)
     worker.stop()
     assert names <= {"test-0", "test-1"}
 
@@ -151,7 +191,7 @@ def test_where_the_system_gives_no_further_thread_calls_wait_for_those_there(mon
         patch.setattr(threading.Thread, "start", no_thread)
         worker.run(lambda: 1).addCallback(done.append)
     gate.set()
-    calls.run(2)
+    calls.run_until(lambda: bool(done))
     worker.stop()
     assert done == [1]
 

@@ -20,6 +20,7 @@ from tests.distributed.models.broker import BrokerModel, ModelBroker
 from tests.distributed.models.fates import TIMEOUT_S, Fate, Fates
 from tests.distributed.models.objects import ObjectsModel
 from tests.distributed.models.rows import RowsModel
+from tests.fakes.waiting import result_of
 
 T = TypeVar("T")
 
@@ -30,16 +31,7 @@ class _Harness:
         self.clock.advance(1_790_000_000.0)
 
     def wait(self, deferred: Deferred[T]) -> T:
-        results: list[T] = []
-        errors: list[BaseException] = []
-        deferred.addCallbacks(results.append, lambda failure: errors.append(failure.value))
-        for _ in range(1000):
-            if results or errors:
-                break
-            self.clock.advance(0.05)
-        if errors:
-            raise errors[0]
-        return results[0]
+        return result_of(deferred, lambda: self.clock.advance(0.05), 1000)
 
     def pass_time(self, seconds: float) -> None:
         for _ in range(10):

@@ -9,7 +9,8 @@ import pytest
 from mailismus.disk.presence import Missing
 from mailismus.journal.batch import BLOCK
 from mailismus.journal.commit import COMPANY_S, RETRY_S
-from mailismus.journal.writer import Unsound
+from mailismus.journal.refusals import as_unavailable
+from mailismus.journal.writer import NoSegment, Unsound
 from tests.journal.world import SEGMENT, Item, World
 
 
@@ -309,6 +310,61 @@ def test_no_segment_is_made_in_a_directory_that_is_not_the_journal() -> None:
     world.turns()
     assert isinstance(world.pool.error, Missing)
     assert world.disk.list_directory("/j") == []
+
+
+def test_a_segment_of_a_newer_format_is_not_begun_while_the_directory_is_away() -> None:
+    """Free segments seem lost then; the reason that clients are told is the directory, and no full disk."""
+    world = begun()
+    world.disk.rename("/j", "/x")
+    world.writer.require_format(2)
+    mail, settle = Item(b"mail"), Item(b"settle", may_fail=False)
+    world.writer.is_check_due = False
+    world.append(mail, settle)
+    world.pool.top_up()
+    world.turns()
+    assert isinstance(mail.error, Missing)
+    assert not as_unavailable(mail.error).full
+    assert world.commit.failures == 0
+    assert settle.place is None
+    world.disk.rename("/x", "/j")
+    look(world)
+    world.clock.advance(RETRY_S)
+    world.turns()
+    assert settle.place is not None
+    assert world.writer.spoiled == []
+    assert world.found()[1] == [b"before", b"settle"]
+    assert world.writer.current is not None
+    assert world.writer.current.format == 2
+
+
+def test_the_segment_of_a_directory_that_was_removed_takes_settlements_of_a_newer_format() -> None:
+    world = begun()
+    world.disk.remove_tree("/j")
+    world.writer.require_format(2)
+    mail, settle = Item(b"mail"), Item(b"settle", may_fail=False)
+    world.append(settle)
+    world.clock.advance(COMPANY_S)
+    world.turns()
+    world.append(mail)
+    world.turns()
+    assert settle.place is not None
+    assert settle.place[0] == 1
+    assert isinstance(mail.error, Missing)
+
+
+@pytest.mark.parametrize("code", [errno.EIO, errno.EROFS, errno.ENOSPC])
+def test_the_reason_why_no_segment_can_be_created_is_the_reason_of_the_refusal(code: int) -> None:
+    world = World(free_segments=0)
+    world.disk.fault = lambda act, path: OSError(code, "injected") if act == "create" else None
+    world.pool.top_up()
+    world.turns()
+    mail = Item(b"mail")
+    world.append(mail)
+    world.turns()
+    assert isinstance(mail.error, NoSegment)
+    assert mail.error.errno == code
+    assert "injected" in str(mail.error)
+    assert as_unavailable(mail.error).full == (code == errno.ENOSPC)
 
 
 def test_trouble_elsewhere_refuses_mail_and_lets_everything_else_pass() -> None:

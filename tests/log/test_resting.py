@@ -7,6 +7,7 @@ import pytest
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Filter
 from mailismus.queue.providers.log.control import ledger, loading, piece_reading, rounds
+from mailismus.queue.providers.log.index import resting
 from tests.contracts.bench import addresses
 from tests.fakes.shares import Most
 from tests.log.story import Story
@@ -154,3 +155,31 @@ def test_what_was_held_back_for_its_sender_is_read_as_soon_as_there_is_room(
     assert seen == 100
     assert story.bench.now() - began_s < 2
     assert story.queue.parts.reading.pieces_read <= 500  # of 100
+
+
+def test_each_piece_of_a_backlog_is_read_once(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (resting, piece_reading):
+        monkeypatch.setattr(module, "PIECE_BYTES", 26 << 10)  # behind them lies a batch in which nothing rests
+    due_at = story.bench.now() + 3600
+    for _ in range(100):
+        story.bench.put()
+        story.bench.defer(story.bench.take_ids(), due_at)
+    pieces = len(list(story.queue.parts.resting.all()))
+    assert pieces > 10
+    story.harness.advance(3601)
+    taken = [queue_id for _ in range(pieces) for queue_id in story.bench.take_ids(Area.DEFERRED, limit=200)]
+    assert len(set(taken)) == len(taken) == 100
+    assert story.queue.parts.reading.pieces_read == pieces
+
+
+def test_a_piece_that_was_read_in_part_says_what_rests_behind(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    due_at = story.bench.now() + 3600
+    for _ in range(100):
+        story.bench.put()
+        story.bench.defer(story.bench.take_ids(), due_at)
+    assert len(list(story.queue.parts.resting.all())) == 1
+    monkeypatch.setattr(piece_reading, "PIECE_BYTES", 32 << 10)
+    story.harness.advance(3601)
+    taken = [queue_id for _ in range(100) for queue_id in story.bench.take_ids(Area.DEFERRED, limit=3)]
+    assert len(set(taken)) == len(taken) == 100
+    assert story.queue.parts.resting.is_empty

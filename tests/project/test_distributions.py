@@ -49,7 +49,9 @@ def test_the_wheel_has_every_module_the_plugin_and_the_licence(built: Path) -> N
         names = set(wheel.namelist())
         metadata = next(wheel.read(name).decode() for name in names if name.endswith(".dist-info/METADATA"))
     modules = {str(found.relative_to(ROOT)) for part in ("mailismus", "twisted") for found in (ROOT / part).rglob("*.py")}
-    assert modules | {"mailismus/py.typed"} <= names
+    pages = {str(found.relative_to(ROOT)) for found in (ROOT / "mailismus/web/pages/files").iterdir()}
+    assert len(pages) > 5
+    assert modules | pages | {"mailismus/py.typed"} <= names
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {"mailismus", "twisted"}
     assert [name for name in names if name.endswith(".dist-info/licenses/LICENSE")]
     assert {"License-Expression: MIT", "License-File: LICENSE"} <= set(metadata.splitlines())

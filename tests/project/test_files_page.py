@@ -23,6 +23,7 @@ from mailismus.queue.acts.act import Act as AdministratorsAct
 from mailismus.queue.acts.act import ActKind, Order
 from mailismus.queue.acts.act_file import MOST_BYTES, ActFile
 from mailismus.queue.acts.record import begin_event
+from mailismus.queue.files.state_file import HISTORY, write_state
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.chunk.format.version import IDS
 from mailismus.queue.providers.chunk.signal import ChunkSignal
@@ -110,6 +111,7 @@ def created() -> set[str]:
             with suppress(DoesNotApply):
                 world, _ = Explorer(hardlinks=hardlinks).run(workload)
                 write_snapshot(world.disk, "/q/state", [])
+                write_state(world.disk, "/q/state", HISTORY, 1, [])
                 write_acts(world.disk)
                 found.update(made(world.disk.acts))
     return found | made_by_a_log() | made_by_chunks() | made_by_a_conversion()

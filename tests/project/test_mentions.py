@@ -33,7 +33,7 @@ KNOWN = frozenset(
         # bytes of files
         *("MQJM", "V"),
         # files of a queue without one of the usual endings, and those of the provider that tests lose mail with
-        *("provider.new", "hosts.new", "SPID.mail"),
+        *("provider.new", "hosts.new", "history.new", "SPID.mail"),
         # how the names of metrics begin; names that the changelog says have changed
         *("mailismus_queue_", "mailismus_queue_clusters", "mailismus_queue_uncounted_clusters", "journal_sick"),
         *("mailismus_queue_unreadable_clusters", "mailismus_queue_young_messages", "mailismus_queue_oldest_young_seconds"),

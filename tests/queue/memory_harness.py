@@ -6,10 +6,10 @@ from typing import TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
-from twisted.python.failure import Failure
 
 from mailismus.queue.interface import ICountingPlan, IQueue, Summary
 from mailismus.queue.providers.memory import MemoryQueue
+from tests.fakes.waiting import result_of
 
 T = TypeVar("T")
 
@@ -28,17 +28,7 @@ class MemoryHarness:
         return MemoryQueue(self.clock, pause_bytes=self._pause_bytes)
 
     def wait(self, deferred: Deferred[T]) -> T:
-        results: list[T] = []
-        failures: list[Failure] = []
-        deferred.addCallbacks(results.append, failures.append)
-        for _ in range(100):
-            if results or failures:
-                break
-            self.clock.advance(0)
-        if failures:
-            failures[0].raiseException()
-        assert results, "it never fires"
-        return results[0]
+        return result_of(deferred, lambda: self.clock.advance(0), 100)
 
     def now(self) -> float:
         return self.clock.seconds()

@@ -73,6 +73,8 @@ def test_an_area() -> None:
         ("domain=*.EXAMPLE", True),
         ("domain=a.example", False),
         ("domain=b.exampl", False),
+        ("client=192.0.2.*", True),
+        ("client=192.0.3.*", False),
         ("older=59s", True),
         ("older=1m1s", False),
         ("younger=1m1s", True),

@@ -10,6 +10,7 @@ from twisted.internet.task import Clock
 
 from mailismus.config.values.settings import RetrySettings
 from mailismus.errors import Unavailable
+from mailismus.mail.attempts import attempts_of
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind, RetryClass
@@ -197,6 +198,20 @@ def test_the_class_of_a_failure_chooses_the_delay_and_expiry_is_as_ever(retry: R
     assert len(made) == len(expected)
     for moment, at in zip(made, expected, strict=True):
         assert at - 0.001 <= moment <= min(at * 1.1, 7) + 0.001
+
+
+def test_deferred_entries_keep_their_attempts_until_their_report_and_others_have_none(world: World) -> None:
+    world.put(b"a@d.example", b"b@d.example")
+    (message,) = world.take()
+    settle(world.manager, message, [(message.entries[0], DEFERRED), (message.entries[1], FAILED)])
+    world.clock.advance(1.2)
+    message, entry = world.take_one(Area.DEFERRED)
+    assert [(one.number, one.decided) for one in attempts_of(entry.words)] == [(1, "deferred")]
+    settle(world.manager, message, [(entry, FAILED)])
+    world.clock.advance(0)
+    found = {one.recipient: attempts_of(one.words) for one in world.entries(Area.BOUNCES)}
+    assert [(one.number, one.decided) for one in found[b"a@d.example"]] == [(1, "deferred"), (2, "bounced")]
+    assert found[b"b@d.example"] == ()
 
 
 def test_recipients_of_a_message_stay_together(world: World) -> None:

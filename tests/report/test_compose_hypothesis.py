@@ -67,7 +67,8 @@ def test_a_report_always_is_one(entries: list[Entry], sender: bytes, content: by
         assert block["Final-Log-ID"] == f"0000000100000003-{entry.number}"
         assert block["Action"] == "failed"
         assert set(block.keys()) <= {
-            *("Final-Recipient", "Action", "Status", "Remote-MTA", "Diagnostic-Code", "Last-Attempt-Date", "Final-Log-ID")
+            *("Final-Recipient", "Action", "Status", "Remote-MTA", "Diagnostic-Code", "Last-Attempt-Date", "Final-Log-ID"),
+            *("X-Mailismus-Attempts", "X-Mailismus-Attempt"),
         }
     for name in ("From", "To", "Date", "Subject", "Message-ID", "Auto-Submitted", "MIME-Version", "Content-Type"):
         assert len(found.get_all(name, [])) == 1

@@ -397,6 +397,8 @@ def test_a_report_tells_how_long_a_message_was_tried_whatever_the_clock_did() ->
 class CountedContent:
     """A content of many pieces, which counts them."""
 
+    at_hand = None
+
     def __init__(self, size_bytes: int) -> None:
         self.stored_bytes = size_bytes
         self.given = 0

@@ -301,7 +301,7 @@ def test_a_new_password_ends_the_wait_of_its_mail(make_relay: Any, monkeypatch: 
     server = relay.server
     steps: list[tuple[Callable[[], Any], Callable[[], Any]]] = [
         (server.statuses, lambda: relay.write(relay.password, PASSWORD)),
-        (lambda: not server.task.sessions.schedule.destdb.has_refused, lambda: server.put(b"later@b.example")),
+        (lambda: not server.task.sessions.schedule.destdb.missed.has_refused, lambda: server.put(b"later@b.example")),
         (lambda: len(server.statuses()) > 1, lambda: None),
     ]
 

@@ -18,8 +18,10 @@ from tests.support.processes import free_port
 
 ID = "0000000100000001"
 HOST = r"127\.0\.0\.1\[127\.0\.0\.1\]:{0}"
+WHEN = r"\w{3} \w{3} \d\d \d\d:\d\d:\d\d \d{4}"
 LATER = r"waits until (\w+ \d+ )?\d\d:\d\d:\d\d for attempt 2; " + HOST + ": 451 4.4.1 connect to " + HOST + " failed: .*; "
 LEFT_ALONE = r"127\.0\.0\.1:{0} is left alone until \d\d:\d\d:\d\d$"
+ATTEMPT = "^    attempt 1: " + WHEN + ", " + HOST + ": 451 4.4.1 connect to .* failed: .*; deferred for 1[56]m.*$"
 
 
 def test_a_message_for_a_dead_relay(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -27,7 +29,8 @@ def test_a_message_for_a_dead_relay(tmp_path: Path, capsys: pytest.CaptureFixtur
     relay = f'<relays><relay address="127.0.0.1:{port}"/></relays>'
     configure(tmp_path, ssl="", more="", server="<relay_clients>127.0.0.1</relay_clients>", deliver=relay)
     config = str(tmp_path / "mailismus.xml")
-    held = (LATER + LEFT_ALONE).replace("{0}", str(port))
+    held = ("(?m)" + LATER + LEFT_ALONE).replace("{0}", str(port))
+    attempt = ("(?m)" + ATTEMPT).replace("{0}", str(port))
 
     def why(*words: str) -> str:
         assert main(["--config", config, *words]) == 0
@@ -41,10 +44,17 @@ def test_a_message_for_a_dead_relay(tmp_path: Path, capsys: pytest.CaptureFixtur
         while f"{ID}-1 deferred" not in why("why", ID):  # until the outcome is durable
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        assert re.search(f"^{ID}-1 deferred, 1 attempt, from bob@example.org to carol@far.example: {held}", why("why", ID))
-        assert re.search(held, why("queue", "why", "carol@far.example"))
+        told = why("why", ID)
+        assert told.startswith(f"{ID}-1 deferred, 1 attempt, from bob@example.org to carol@far.example: waits until ")
+        assert re.search(held, told)
+        assert re.search(attempt, told)
+        assert re.search(attempt, why("queue", "why", "carol@far.example"))
+        assert why("why", "far.example") == told.splitlines(keepends=True)[0]  # of a domain a line an entry
         found = json.loads(why("why", "far.example", "--json"))
         assert (found["hold"], found["number"]) == ("later", 1)
+        (tried,) = found["tried"]
+        assert (tried["number"], tried["decided"]) == (1, "deferred")
+        assert abs(tried["next_attempt"] - found["next_attempt"]) <= 1  # of whole seconds each
         assert f"127.0.0.1:{port}: 0 connections" in why("why", "other.example")
         (listed,) = (json.loads(line) for line in why("queue", "list", "--json").splitlines())
         assert listed["recipients"][0]["delay_reason"].startswith(f"127.0.0.1[127.0.0.1]:{port}: 451 4.4.1 ")
@@ -52,10 +62,12 @@ def test_a_message_for_a_dead_relay(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert main(["--config", config, "why", "0000000100000009"]) == 65
 
     assert re.search(held, why("why", ID))
+    assert re.search(attempt, why("why", ID))
     (queue,) = (tmp_path / "var").rglob("queue")
     shutil.copytree(queue, tmp_path / "copy" / "queue")
     shutil.copytree(queue.parent / "spool", tmp_path / "copy" / "spool")
     copied = ("--queue", str(tmp_path / "copy" / "queue"), "--spool", str(tmp_path / "copy" / "spool"))
     assert re.search(held, why("why", "far.example", *copied))
+    assert re.search(attempt, why("why", "carol@far.example", *copied))
     (queue / "state" / "hosts").write_bytes(b"\xff\n")
     assert "left alone" not in why("why", ID)

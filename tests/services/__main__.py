@@ -14,6 +14,7 @@ from tests.services.control import ControlError, ask
 from tests.services.jars import FetchError, fetch
 from tests.services.kinds import KINDS
 from tests.services.places import ServicesDirectory, default_directory, is_locked, wait_for_end
+from tests.support.processes import TrialError
 
 ROOT = Path(__file__).parents[2]
 DEEDS = {
@@ -126,8 +127,10 @@ def main(arguments: list[str] | None = None) -> int:
                     print("nothing is up")
                     return 0
                 ask(directory.socket, {"do": "down"})
-                if not wait_for_end(directory.lock):
-                    return _fail(os.EX_SOFTWARE, f"the keeper did not end; see {log_of(directory)}")
+                try:
+                    wait_for_end(directory.lock)
+                except TrialError as error:
+                    return _fail(os.EX_SOFTWARE, f"{error}; see {log_of(directory)}")
                 print("down")
             case deed:
                 if directory.read_facts() is None:

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from signal import SIGCONT, SIGKILL, SIGSTOP, Signals
 
+from tests.support.processes import tail
+
 PR_SET_PDEATHSIG = 1
 SHOWN_BYTES = 3000
 
@@ -98,8 +100,4 @@ class Node:
     def complaint(self) -> str:
         """The end of its output, for an error message."""
         ended = "" if self.is_running or self._process is None else f" ended with {self._process.returncode}"
-        try:
-            text = self._log.read_bytes()[-SHOWN_BYTES:].decode("utf-8", "replace")
-        except OSError:
-            text = ""
-        return f"{self.name}{ended}: {text.strip()}"
+        return f"{self.name}{ended}: {tail(self._log, SHOWN_BYTES).strip()}"

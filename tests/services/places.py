@@ -18,7 +18,10 @@ from typing import Any
 
 import attrs
 
+from tests.support.processes import wait_until
+
 TRIES, LOOK_S = 10, 0.05
+END_S = 60.0
 OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
 
@@ -96,14 +99,9 @@ def take_lock(lock: Path) -> int | None:
     return None
 
 
-def wait_for_end(lock: Path, patience_s: float = 60.0) -> bool:
-    """Wait until no keeper lives; whether it is so."""
-    end = time.monotonic() + patience_s
-    while is_locked(lock):
-        if time.monotonic() > end:
-            return False
-        time.sleep(LOOK_S)
-    return True
+def wait_for_end(lock: Path) -> None:
+    """Wait until no keeper lives. Raises `TrialError`."""
+    wait_until(lambda: not is_locked(lock), END_S, f"the end of the keeper of {lock}", LOOK_S)
 
 
 def remove_tree(path: Path) -> None:

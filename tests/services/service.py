@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
+from twisted.internet.error import ConnectError
 from twisted.internet.interfaces import ITCPTransport
-from twisted.internet.protocol import ClientFactory, Protocol
+from twisted.internet.protocol import Protocol
 from twisted.internet.task import deferLater
 
 from tests.services.front import LOOPBACK, Front, FrontReactor
@@ -211,32 +213,26 @@ class _Probe(Protocol):
     def dataReceived(self, data: bytes) -> None:
         self._heard += data
         if len(self._heard) >= len(self._well):
-            cast(ITCPTransport, self.transport).abortConnection()
+            self.leave()
 
     def connectionLost(self, reason: object = None) -> None:
         if not self._answer.called:
             self._answer.callback(self._heard.startswith(self._well))
 
-
-class _ProbeFactory(ClientFactory):
-    noisy = False
-
-    def __init__(self, words: bytes, well: bytes, answer: Deferred[bool]) -> None:
-        self._words, self._well, self._answer = words, well, answer
-
-    def buildProtocol(self, addr: object) -> Protocol:
-        return _Probe(self._words, self._well, self._answer)
-
-    def clientConnectionFailed(self, connector: object, reason: object) -> None:
-        if not self._answer.called:
-            self._answer.callback(False)
+    def leave(self) -> None:
+        """Hear nothing more."""
+        cast(ITCPTransport, self.transport).abortConnection()
 
 
 async def probe(reactor: FrontReactor, port: int, words: bytes, well: bytes) -> bool:
     """Whether what listens there answers so within `PROBE_S`."""
     answer: Deferred[bool] = Deferred()
-    connector = reactor.connectTCP(LOOPBACK, port, _ProbeFactory(words, well, answer), timeout=PROBE_S)
-    late = reactor.callLater(PROBE_S, connector.disconnect)
+    endpoint = TCP4ClientEndpoint(reactor, LOOPBACK, port, timeout=PROBE_S)
+    try:
+        probing = await connectProtocol(endpoint, _Probe(words, well, answer))  # type: ignore[no-untyped-call]  # Twisted's
+    except ConnectError:
+        return False
+    late = reactor.callLater(PROBE_S, probing.leave)
     is_well = await answer
     if late.active():
         late.cancel()

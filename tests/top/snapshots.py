@@ -11,8 +11,8 @@ from pathlib import Path
 
 import attrs
 
+from mailismus.observe.history import History
 from mailismus.observe.overview import Overview
-from mailismus.top.history import History
 from mailismus.top.layout import Frame, draw
 from mailismus.top.state import Pane, ViewState
 from tests.top.samples import busy, hostile, idle, text_of

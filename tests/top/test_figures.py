@@ -7,9 +7,10 @@ import math
 import attrs
 import pytest
 
+from mailismus.observe.figures import compare
+from mailismus.observe.history import WINDOW_S, History
 from mailismus.observe.overview import Figure, Overview, Spread
-from mailismus.top.figures import compare
-from mailismus.top.history import WINDOW_S, History, plot
+from mailismus.top.plot import plot
 from tests.top.samples import busy, figures, hop, idle
 
 

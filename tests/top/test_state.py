@@ -5,8 +5,9 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from mailismus.observe.hop_order import HopOrder
 from mailismus.top.layout import Frame, draw
-from mailismus.top.state import Pane, Sort, ViewState, press
+from mailismus.top.state import Pane, ViewState, press
 from tests.top.samples import busy, picture_of, text_of
 
 FRAME = Frame(picture_of(busy(5), busy(1)))
@@ -37,7 +38,7 @@ def test_arrows_select_rows_and_stop_at_the_ends() -> None:
 
 def test_the_selected_row_stays_selected_in_another_order() -> None:
     state = pressed("down", "s")
-    assert state.sort is Sort.WAITS
+    assert state.sort is HopOrder.WAITS
     assert state.selected == "well.test"
 
 
@@ -51,20 +52,20 @@ def test_a_selected_row_that_has_gone_leaves_its_place_to_another() -> None:
 @pytest.mark.parametrize(
     ("sort", "first"),
     [
-        (Sort.HELD, "slow.test"),
-        (Sort.WAITS, "dead.test"),
-        (Sort.SENT, "well.test"),
-        (Sort.FAILING, "dead.test"),
-        (Sort.NAME, "dead.test"),
+        (HopOrder.HELD, "slow.test"),
+        (HopOrder.WAITS, "dead.test"),
+        (HopOrder.SENT, "well.test"),
+        (HopOrder.FAILING, "dead.test"),
+        (HopOrder.NAME, "dead.test"),
     ],
 )
-def test_each_order_has_its_most_first(sort: Sort, first: str) -> None:
+def test_each_order_has_its_most_first(sort: HopOrder, first: str) -> None:
     assert pressed(state=ViewState(sort=sort)).rows[0] == first
 
 
 def test_orders_come_one_after_the_other_and_back() -> None:
-    assert pressed("s", "s", "S").sort is Sort.WAITS
-    assert pressed(*["s"] * len(Sort)).sort is Sort.HELD
+    assert pressed("s", "s", "S").sort is HopOrder.WAITS
+    assert pressed(*["s"] * len(HopOrder)).sort is HopOrder.HELD
 
 
 def test_a_filter_is_typed_kept_and_removed() -> None:

@@ -16,6 +16,7 @@ from typing import BinaryIO
 from mailismus.admin.client.background import run_in_background
 from mailismus.admin.model.noted import Known
 from mailismus.admin.model.shape import LABELS, By, Row, Shape
+from mailismus.admin.protocol.habits import HABITS, decode_habits
 from mailismus.admin.protocol.injecting import INJECT, decode_injected, encode_recipient
 from mailismus.admin.protocol.overview import OVERVIEW, decode_overview
 from mailismus.admin.protocol.settings import decode_setting
@@ -42,6 +43,7 @@ from mailismus.admin.protocol.wire import (
 from mailismus.config.values.effective import Effective
 from mailismus.errors import StartError
 from mailismus.mail.ids import SpoolId, format_spool_id
+from mailismus.observe.habits import Habits
 from mailismus.observe.overview import Overview
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Gap, Message, Summary
@@ -77,6 +79,12 @@ class ServerSource:
     def messages(self, words: Sequence[str], limit: int | None) -> Generator[Message, None, None]:
         with _clear_errors():
             for value in self._ask(Request("list", tuple(words), limit)):
+                yield decode_message(value)
+
+    def entries(self) -> Generator[Message, None, None]:
+        """All messages with all entries, without the reasons why they wait: it costs the server less."""
+        with _clear_errors():
+            for value in self._ask(Request("entries")):
                 yield decode_message(value)
 
     def explained(self, word: str, limit: int | None) -> Generator[Message | Known, None, None]:
@@ -156,6 +164,16 @@ class ServerSource:
         """The figures of the running server at this moment. `domain`: one of which all that is known is told."""
         with _clear_errors():
             return decode_overview(self._only_answer(Request(OVERVIEW, (domain,) if domain else ())))
+
+    def habits(self) -> Habits:
+        """What receivers did lately; nothing, if the server is of a version that does not tell."""
+        try:
+            with _clear_errors():
+                return decode_habits(self._ask(Request(HABITS)))
+        except StartError as error:
+            if error.status != os.EX_UNAVAILABLE:
+                raise
+            return Habits()
 
     def inject(self, sender: bytes, recipients: Sequence[bytes], pieces: Iterator[bytes]) -> str:
         """Put a message into the queue; return its id when it is durable. `pieces`: the message, of at most `PIECE_BYTES`

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Protocol
 
 import attrs
 
-from mailismus.admin.model.noted import Known, NotedEntry
+from mailismus.admin.model.noted import Known, noted
 from mailismus.admin.model.shape import By, Shape, ShapeCount
 from mailismus.admin.model.tally import Tally
 from mailismus.admin.protocol.wire import Request
 from mailismus.errors import StartError
-from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.filter import parse_filter, parse_subject
-from mailismus.queue.interface import Entry, Filter, Gap, Message, Summary
+from mailismus.queue.interface import Filter, Gap, Message, Summary
 from mailismus.queue.provider import IStoppedQueue
-from mailismus.queue.waiting import Explanations, NoExplanations, Waiting
+from mailismus.queue.waiting import Explanations, NoExplanations
 
 
 class StoppedAnswers(Protocol):
@@ -52,8 +52,7 @@ class OfflineSource:
         has_entries = False
         for message in self._messages(subject.wanted, limit):
             has_entries = True
-            waiting = explanations.of([message], is_brief=False)
-            yield attrs.evolve(message, entries=[_noted(message, entry, waiting) for entry in message.entries])
+            yield noted(message, explanations.of([message], is_brief=False))
         if subject.domain and not has_entries:
             known = explanations.of_domain(subject.domain)
             if known:
@@ -99,8 +98,3 @@ class OfflineSource:
         self.queue.close()
         if self.answers is not None:
             self.answers.close()
-
-
-def _noted(message: Message, entry: Entry, waiting: Mapping[QueueId, Waiting]) -> Entry:
-    found = waiting.get(QueueId(message.spool_id, entry.number))
-    return entry if found is None else NotedEntry.of(entry, found)

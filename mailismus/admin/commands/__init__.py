@@ -6,6 +6,7 @@ Modules, each with what it is:
     directories     --queue and --spool, and the provider of the queue there
     broken_pipe     an output without a reader
     new_file        a file that a command makes for its user
+    progress        one line of progress at a terminal
     command         a command about the queue. Pure
     acts            `queue hold|release|delete|bounce|redirect|acts|undo`
     queue           `queue list|count|shape|show|why|flush`, `why`

@@ -21,13 +21,16 @@ from mailismus.admin.client.acting import Preview, act, all_acts, go_on, preview
 from mailismus.admin.client.source import QueueSource
 from mailismus.admin.commands import wording
 from mailismus.admin.commands.command import Command, Reach, argument_type, fill_filter, positive
+from mailismus.admin.commands.progress import ProgressLine
 from mailismus.admin.protocol.acting import LONGEST_REASON, ShownAct
-from mailismus.admin.render.listing import moment
+from mailismus.admin.render.listing import due_moment
 from mailismus.config.values.units import UnitError, parse_time_ms
 from mailismus.errors import StartError
+from mailismus.observe.amounts import moment
 from mailismus.observe.text import shown
 from mailismus.queue.acts.act import ActKind, ActState, number_of
 from mailismus.queue.acts.redirect import parse_relay
+from mailismus.queue.filter import ARRIVAL_FORMS, FilterError, parse_arrival_filter
 
 ASK_FROM = 100
 """Entries beyond which a command asks at a terminal."""
@@ -40,6 +43,7 @@ _DONE = {
     ActKind.DELETE: "deleted",
     ActKind.BOUNCE: "bounced",
     ActKind.REDIRECT: "redirected",
+    ActKind.HOLD_INCOMING: "held",
 }
 _FORM = "%Y-%m-%d %H:%M:%S"
 
@@ -53,6 +57,7 @@ def _fill_act(kind: ActKind, parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--yes", action="store_true", help=f"do not ask where more than {ASK_FROM} entries match")
     if kind is ActKind.HOLD:
         parser.add_argument("--for", dest="for_s", type=_seconds, metavar="TIME", help="release by itself behind this time")
+        parser.add_argument("--incoming", action="store_true", help=f"a rule for mail to come; FILTERs: {ARRIVAL_FORMS}")
     if kind is ActKind.REDIRECT:
         parser.add_argument(
             "--to", required=True, type=argument_type(parse_relay), metavar="RELAY", help="where to: HOST or HOST:PORT"
@@ -93,6 +98,9 @@ def _act(kind: ActKind, source: QueueSource, arguments: argparse.Namespace, out:
         raise StartError(os.EX_USAGE, f"queue {kind.value}: write a FILTER, or --all for everything")
     if arguments.filter and arguments.all:
         raise StartError(os.EX_USAGE, f"queue {kind.value}: --all is for everything: write no FILTER with it")
+    if getattr(arguments, "incoming", False):
+        _hold_incoming(source, arguments, out)
+        return
     found = preview(source, kind, arguments.filter)
     for line in _preview_lines(found):
         out.write(line + "\n")
@@ -105,6 +113,17 @@ def _act(kind: ActKind, source: QueueSource, arguments: argparse.Namespace, out:
         return
     for_s, relay = getattr(arguments, "for_s", None), getattr(arguments, "to", "")
     _watch(act(source, kind, arguments.filter, arguments.reason, arguments.limit, for_s, relay), concerned, out)
+
+
+def _hold_incoming(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
+    if arguments.dry_run or arguments.limit is not None:
+        raise StartError(os.EX_USAGE, "queue hold --incoming: --dry-run and --limit are for mail that is here")
+    try:
+        parse_arrival_filter(arguments.filter)
+    except FilterError as error:
+        raise StartError(os.EX_USAGE, f"queue hold --incoming: {error}") from None
+    kind = ActKind.HOLD_INCOMING
+    _watch(act(source, kind, arguments.filter, arguments.reason, None, arguments.for_s), 0, out)
 
 
 def _preview_lines(found: Preview) -> Iterator[str]:
@@ -129,19 +148,13 @@ def _watch(progress: Generator[ShownAct, None, None], total: int, out: TextIO) -
     """Show an act until it has gone over the queue, then what it did."""
     shown_act: ShownAct | None = None
     began_s = time.monotonic()
-    width = 0
-    is_undo = False
+    terminal = ProgressLine(out)
     with closing(progress):
         for shown_act in progress:
             is_undo = shown_act.act.state in (ActState.UNDOING, ActState.UNDONE)
-            if out.isatty():
-                done = shown_act.act.restored if is_undo else shown_act.act.entries
-                text = _progress(done, total, time.monotonic() - began_s)
-                out.write("\r" + text.ljust(width))
-                out.flush()
-                width = len(text)
-    if width:
-        out.write("\r" + " " * width + "\r")
+            done = shown_act.act.restored if is_undo else shown_act.act.entries
+            terminal.write(_progress(done, total, time.monotonic() - began_s))
+    terminal.end()
     if shown_act is not None:
         for line in _result_lines(shown_act):
             out.write(line + "\n")
@@ -157,8 +170,12 @@ def _result_lines(found: ShownAct) -> Iterator[str]:
     one = found.act
     if one.state in (ActState.UNDOING, ActState.UNDONE):
         left = one.entries - one.restored
-        gone = f"; {left} are not in its hands any more" if left else ""
+        gone = f"; {left} are not in its hands any more" if left > 0 else ""
         yield f"{one.name} {one.state.value}: {_count(one.restored, 'entry', 'entries')} restored{gone}"
+        return
+    if one.is_in_force:
+        until = "" if one.until is None else f", until {due_moment(one.until, None, _FORM)}"
+        yield f"{one.name}: mail to come that matches is held from now on{until}; to end it: mailismus queue undo {one.name}"
         return
     kept = f", {one.removed} of them for good" if one.removed else ""
     yield f"{one.name}: {_count(one.entries, 'entry', 'entries')} {_DONE[one.order.kind]}{kept}"
@@ -189,7 +206,7 @@ def _act_lines(found: ShownAct) -> Iterator[str]:
     facts += [f"{one.removed} for good"] if one.removed else []
     facts += [f"{one.restored} restored by {_user(one.undone_by)}"] if one.undone_by >= 0 else []
     facts += [f"to {_text(order.relay)}"] if order.relay else []
-    facts += [f"until {moment(one.until, None, _FORM)}"] if one.until is not None else []
+    facts += [f"until {due_moment(one.until, None, _FORM)}"] if one.until is not None else []
     yield f"       {', '.join(facts)}"
     words = " ".join(order.words) if order.words else "--all"
     yield f"       {_text(words)}: {_text(order.reason)}"

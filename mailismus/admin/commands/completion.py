@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from mailismus.admin.model.shape import By
 from mailismus.queue.interface import Area
 
-FILTERS = ("sender=", "recipient=", "domain=", "area=", "older=", "younger=", "larger=", "reply=")
+FILTERS = ("sender=", "recipient=", "domain=", "client=", "area=", "older=", "younger=", "larger=", "reply=")
 """Beginnings of filters that are no ID."""
 
 FILTER_WORDS = (*FILTERS, *(f"area={area.value}" for area in Area))

@@ -15,15 +15,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
+from mailismus.admin.commands.progress import ProgressLine
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.posix import PosixDisk
 from mailismus.errors import StartError
 from mailismus.queue.convert.conversion import Converted, convert, tools_of
 from mailismus.queue.convert.forgetting import forget_old
 from mailismus.queue.provider import IProvider, IProviders
-
-INTERVAL_S = 0.5
-"""Seconds between two lines of progress."""
 
 
 def fill(parser: argparse.ArgumentParser) -> None:
@@ -84,30 +82,3 @@ def _print(done: Converted, foreign: Sequence[str] | None, program: str, out: Te
             begin = "and then"
         out.write(f"{begin}: {program} config set mta/queue provider={target}\n")
     out.write(f"The old queue is kept in {done.old_path}; to remove it: {program} queue convert --forget-old\n")
-
-
-class ProgressLine:
-    """One line on a terminal, written again and again. Nothing where there is no terminal."""
-
-    def __init__(self, terminal: TextIO) -> None:
-        self._terminal = terminal
-        self._is_shown = terminal.isatty()
-        self._next_s = 0.0
-        self._width = 0
-
-    def show(self, what: str, done: int, total: int) -> None:
-        """Show how much is done. `total` 0: not known."""
-        if not self._is_shown or time.monotonic() < self._next_s:
-            return
-        self._next_s = time.monotonic() + INTERVAL_S
-        text = f"{what}: {done:,}" + (f" of {total:,}" if total else "")
-        self._terminal.write("\r" + text.ljust(self._width))
-        self._terminal.flush()
-        self._width = len(text)
-
-    def end(self) -> None:
-        """Remove the line."""
-        if self._width:
-            self._terminal.write("\r" + " " * self._width + "\r")
-            self._terminal.flush()
-            self._width = 0

@@ -23,6 +23,7 @@ import attrs
 from mailismus.admin.commands import wording
 from mailismus.admin.commands.broken_pipe import give_up_output
 from mailismus.admin.commands.directories import add_options, check_options, find_configured, find_named
+from mailismus.admin.commands.progress import ticking
 from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError
 from mailismus.observe.text import shown
@@ -88,9 +89,12 @@ def _stopped_at_once() -> Iterator[None]:
 def _print_findings(report: FsckReport, writer: _TextWriter | _JsonWriter, out: _PipeSafeOutput, *, is_repair: bool) -> int:
     """Print the findings. Return the exit code."""
     summary = FsckSummary()
-    for finding in report:
-        writer.write(finding)
-        summary.add(finding)
+    with ticking(sys.stderr, "repairing" if is_repair else "checking") as ticker:
+        for finding in report:
+            ticker.hide()
+            writer.write(finding)
+            out.flush()
+            summary.add(finding)
     writer.end(report, summary.counts)
     out.flush()
     return summary.status(is_repair=is_repair)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,6 +22,7 @@ from mailismus.admin.commands import wording
 from mailismus.admin.commands.acts import ACT_COMMANDS
 from mailismus.admin.commands.command import Command, Reach, argument_type, fill_filter, positive
 from mailismus.admin.commands.new_file import write_file
+from mailismus.admin.commands.progress import ticking
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.model.noted import Known
 from mailismus.admin.model.shape import By, shape_json, shape_lines
@@ -33,7 +35,6 @@ from mailismus.admin.render.listing import (
     count_json,
     count_lines,
     json_lines,
-    moment,
 )
 from mailismus.admin.render.message import entry_lines, envelope_lines
 from mailismus.admin.render.picture import MAX_ROWS, shape_svg
@@ -41,6 +42,7 @@ from mailismus.admin.render.screen import ScreenListing
 from mailismus.admin.render.why import known_json, known_lines, why_json, why_lines
 from mailismus.errors import StartError, StorageError
 from mailismus.mail.ids import SpoolId, parse_queue_id, parse_spool_id, spool_name
+from mailismus.observe.amounts import moment
 from mailismus.queue.filter import parse_subject
 from mailismus.smtp.trace import read_received
 
@@ -139,13 +141,15 @@ def _width_of(out: TextIO) -> int:
 
 
 def _count(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
-    summary = source.counts(arguments.filter)
+    with ticking(sys.stderr, "counting"):
+        summary = source.counts(arguments.filter)
     for line in [count_json(summary)] if arguments.json else count_lines(summary):
         out.write(line + "\n")
 
 
 def _shape(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
-    shape = source.shape(arguments.filter, By(arguments.by)).first(arguments.limit)
+    with ticking(sys.stderr, "counting"):
+        shape = source.shape(arguments.filter, By(arguments.by)).first(arguments.limit)
     for line in shape_json(shape) if arguments.json else shape_lines(shape):
         out.write(line + "\n")
     if arguments.svg is not None:
@@ -225,19 +229,20 @@ def _no_such(text: str, source: QueueSource) -> StartError:
 def _why(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
     known: Known | None = None
     count = 0
+    subject = parse_subject(arguments.what)
     with closing(source.explained(arguments.what, arguments.limit)) as explained:
         for found in explained:
             if isinstance(found, Known):
                 known = found
                 continue
             count += len(found.entries)
-            for line in why_json(found) if arguments.json else why_lines(found):
+            for line in why_json(found) if arguments.json else why_lines(found, with_attempts=not subject.is_domain):
                 out.write(line + "\n")
     if count >= arguments.limit and not arguments.json:
         out.write(f"(the limit of {arguments.limit} is reached: there may be more; --limit N)\n")
     if count:
         return
-    if not parse_subject(arguments.what).domain:
+    if not subject.domain:
         raise _no_such(arguments.what, source)
     for line in [known_json(arguments.what, known)] if arguments.json else known_lines(arguments.what, known):
         out.write(line + "\n")

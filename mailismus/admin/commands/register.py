@@ -184,10 +184,11 @@ def _open_to_act(arguments: argparse.Namespace, tools: CommandTools, now: float)
 
 
 def _open_offline(found: FoundQueue, tools: CommandTools, now: float) -> OfflineSource:
-    return OfflineSource(_open_files(found), now, lambda: tools.explain_stopped(found.place.queue_path, now))
+    return OfflineSource(open_files(found), now, lambda: tools.explain_stopped(found.place.queue_path, now))
 
 
-def _open_files(found: FoundQueue) -> IStoppedQueue:
+def open_files(found: FoundQueue) -> IStoppedQueue:
+    """The files of a stopped queue, to read. Raises `StartError`, `StorageError`."""
     try:
         return found.provider.open_stopped(found.place)
     except (FileNotFoundError, NotADirectoryError) as error:

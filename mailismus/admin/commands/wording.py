@@ -18,6 +18,7 @@ A FILTER chooses entries; of several all must match:
   sender=GLOB        the envelope's sender; 'sender=<>' is that of reports
   recipient=GLOB     a recipient's address
   domain=GLOB        the domain of a recipient
+  client=GLOB        the IP address that the message came from
   area=AREA          incoming (not tried yet), deferred (tried, waits),
                      bounces (failed for good, awaits its report),
                      hold (by `queue hold`), deleted (kept for `queue undo`;
@@ -79,7 +80,8 @@ has just come; what grows at the right does not get away."""
 
 SHOW = """\
 Shows a message: its envelope, the recipients still to be served with their
-attempts, next attempt and last reply, and its header.
+attempts (the first one and the last five), next attempt and last reply, and
+its header.
 
 With --body it is the message alone, as a next hop gets it: byte for byte into
 a file or a pipe (line ends are CRLF), with control characters escaped on a
@@ -91,6 +93,9 @@ why it is still here: in delivery, behind other mail on a connection, held by
 a limit, a host, a name server or a disk, or due later, with the last reply.
 Times of day are local ones.
 
+Of an ID or an address it also shows the attempts, the first one and the last
+five of each entry: when, which host, the level of TLS, the reply, the decision.
+
 reasons, as the metrics and the log have them:
   connections window host rate     limits towards other servers
   dead trial slow                  hosts that fail or do not reply
@@ -99,13 +104,14 @@ reasons, as the metrics and the log have them:
   local user maildir               local deliveries
   disk queue machine               trouble of this machine
   underway queued later report next start      nothing holds it back
+  act                              an act holds it, or has deleted it
 
 Without an entry it says what is known of the domain's mail hosts. Without a
 running server it reads the files, and knows which hosts were dead. An ID that
 is not in the queue ends it with 65.
 
 With --json each line is an object with the names of `queue list`; hold is the
-reason in a word, reason the sentence."""
+reason in a word, reason the sentence, tried the attempts."""
 
 FLUSH = """\
 Makes deferred entries due now, whatever their next attempt was, and says how
@@ -132,7 +138,14 @@ HOLD = (
 Holds entries back: they are not tried, not flushed and do not expire, until
 `queue release` or `queue undo`, or with --for until that time is over. The
 age of their message goes on: one that is older than retry_maxtime when it is
-released has one more attempt."""
+released has one more attempt.
+
+With --incoming it is a rule for mail to come: each new entry that matches is
+held from the moment on in which its message is accepted; mail that is here is
+left alone. FILTERs are sender=, recipient=, domain=, client= and larger=, or
+--all. `queue acts` lists the rule; it ends by `queue undo`, or with --for by
+itself, and either releases what it has held. Of several rules the oldest that
+matches has an entry; 20 may be in force."""
     + _ACT
 )
 
@@ -180,8 +193,9 @@ The file state/acts below the queue is the record of all."""
 UNDO = """\
 Undoes an act: entries that it held or deleted, or made bounces of whose
 report is not written yet, go back to where they stood; what it redirected has
-its usual route again. What was delivered, reported or removed since stays so;
-the counts say how much came back."""
+its usual route again. A rule for mail to come (`queue hold --incoming`) ends,
+and what it holds is released. What was delivered, reported or removed since
+stays so; the counts say how much came back."""
 
 SHELL = """\
 Reads commands about the running server's queue and obeys them: those of
@@ -197,7 +211,7 @@ DUMP = """\
 Prints a file of the queue readably, of a stopped or a running server: a
 segment of the journal or of a log (.mqj), a cluster (.mqc), a message file
 (.msg), a file of a queue of chunks, the files positions, provider, lock,
-state/hosts and state/acts, or a file in corrupt/. Bytes that do not check are
+the files in state/, or a file in corrupt/. Bytes that do not check are
 reported in their place. It ends with 65 for a header or a message file that
 does not check, and for any other file."""
 
@@ -264,7 +278,8 @@ EXAMPLES: dict[str, Sequence[Example]] = {
     ),
     "hold": (
         ("hold domain=example.org --reason 'sick host'", "one domain"),
-        ("hold larger=10M --for 2h --reason night", "for two hours"),
+        ("hold larger=10M --for 2h --reason night", "for 2 hours"),
+        ("hold --incoming client=192.0.2.7 --reason spam", "to come"),
         ("hold --all --dry-run --reason none", "how many"),
     ),
     "release": (

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import attrs
 
-from mailismus.queue.interface import Entry
+from mailismus.mail.ids import QueueId
+from mailismus.queue.interface import Entry, Message
 from mailismus.queue.waiting import Waiting
 
 
@@ -35,6 +36,17 @@ class NotedEntry(Entry):
             waiting.sentence,
             waiting.hold,
         )
+
+
+def noted(message: Message, waiting: Mapping[QueueId, Waiting]) -> Message:
+    """Return a message with notes on the entries of which it is known why they wait."""
+    if not waiting:
+        return message
+    entries = [
+        entry if (found := waiting.get(QueueId(message.spool_id, entry.number))) is None else NotedEntry.of(entry, found)
+        for entry in message.entries
+    ]
+    return attrs.evolve(message, entries=entries)
 
 
 class Known(NamedTuple):

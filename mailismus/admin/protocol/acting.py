@@ -7,7 +7,7 @@
 | `acts` | | the acts, a line each |
 | `undo`, `resume` | the name of an act in place of the FILTER | the act, again and again, as above |
 
-A client that leaves interrupts the act behind its slice under way.
+A client that leaves interrupts the act behind its slice under way. A rule for mail to come is told once: it is in force.
 """
 
 from __future__ import annotations

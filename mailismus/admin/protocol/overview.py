@@ -6,11 +6,11 @@ A figure or field that this version does not know is passed over.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
+from mailismus.admin.protocol.fields import list_of, number_of, object_of, text_of, whole_of
 from mailismus.admin.protocol.wire import WireError, encode
-from mailismus.observe.overview import Failure, Figure, Holding, NextHopFigures, Number, Overview, Spread
+from mailismus.observe.overview import Failure, Figure, Holding, NextHopFigures, Overview, Spread
 
 OVERVIEW = "overview"
 
@@ -36,20 +36,18 @@ def encode_overview(overview: Overview) -> bytes:
 def decode_overview(value: Mapping[str, object]) -> Overview:
     """The overview that `encode_overview` wrote. Raises `WireError`."""
     try:
-        figures = value.get("figures")
-        if not isinstance(figures, dict):
-            raise ValueError("no figures")
+        figures = object_of(value.get("figures"))
         return Overview(
-            _number(value.get("now")),
-            _number(value.get("monotonic")),
-            _text(value.get("version")),
-            _text(value.get("name")),
-            _number(value.get("cpu")),
-            {_text(name): _decode_figure(figure) for name, figure in figures.items()},
+            number_of(value.get("now")),
+            number_of(value.get("monotonic")),
+            text_of(value.get("version")),
+            text_of(value.get("name")),
+            number_of(value.get("cpu")),
+            {text_of(name): _decode_figure(figure) for name, figure in figures.items()},
             tuple(_next_hop(fields) for fields in _rows(value.get("next_hops"), 9)),
-            tuple(Holding(*map(_text, fields[:3])) for fields in _rows(value.get("holds"), 3)),
+            tuple(Holding(*map(text_of, fields[:3])) for fields in _rows(value.get("holds"), 3)),
             tuple(_failure(fields) for fields in _rows(value.get("failures"), 7)),
-            tuple(map(_text, _list(value.get("known")))),
+            tuple(map(text_of, list_of(value.get("known")))),
         )
     except ValueError:
         raise WireError("an overview is not as it should be") from None
@@ -63,14 +61,14 @@ def _encode_figure(figure: Figure) -> object:
 
 def _decode_figure(figure: object) -> Figure:
     if not isinstance(figure, dict):
-        return _number(figure)
+        return number_of(figure)
     if list(figure) != [""]:
-        return {_text(labels): _number(number) for labels, number in figure.items()}
+        return {text_of(labels): number_of(number) for labels, number in figure.items()}
     spread = figure[""]
     if not isinstance(spread, list):
-        return {"": _number(spread)}
+        return {"": number_of(spread)}
     bounds, counts, total = _rows([spread], 3)[0][:3]
-    found = Spread(tuple(map(_number, _list(bounds))), tuple(map(_whole, _list(counts))), _number(total))
+    found = Spread(tuple(map(number_of, list_of(bounds))), tuple(map(whole_of, list_of(counts))), number_of(total))
     if len(found.counts) != len(found.bounds) + 1:
         raise ValueError("no histogram")
     return found
@@ -79,48 +77,24 @@ def _decode_figure(figure: object) -> Figure:
 def _next_hop(fields: Sequence[object]) -> NextHopFigures:
     name, entries, connections, waits_s, hold, reason, delivered, deferred, failed = fields[:9]
     return NextHopFigures(
-        _text(name),
-        _whole(entries),
-        _whole(connections),
-        _number(waits_s),
-        _text(hold),
-        _text(reason),
-        *map(_whole, (delivered, deferred, failed)),
+        text_of(name),
+        whole_of(entries),
+        whole_of(connections),
+        number_of(waits_s),
+        text_of(hold),
+        text_of(reason),
+        *map(whole_of, (delivered, deferred, failed)),
     )
 
 
 def _failure(fields: Sequence[object]) -> Failure:
     at, status, next_hop, recipient, recipients, host, reply = fields[:7]
-    who = _text(next_hop), _text(recipient), _whole(recipients)
-    return Failure(_number(at), _text(status), *who, _text(host), _text(reply))
+    who = text_of(next_hop), text_of(recipient), whole_of(recipients)
+    return Failure(number_of(at), text_of(status), *who, text_of(host), text_of(reply))
 
 
 def _rows(value: object, width: int) -> Sequence[Sequence[object]]:
-    rows = [_list(fields) for fields in _list(value)]
+    rows = [list_of(fields) for fields in list_of(value)]
     if any(len(fields) < width for fields in rows):
         raise ValueError("a short row")
     return rows
-
-
-def _list(value: object) -> Sequence[object]:
-    if not isinstance(value, list):
-        raise ValueError("no list")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("no text")
-    return value
-
-
-def _number(value: object) -> Number:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError("no number")
-    return value
-
-
-def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError("no whole number")
-    return value

@@ -9,6 +9,7 @@ Between two lines may stand `{"working": true}`: the next one takes long, for th
 | verb | answer lines |
 |---|---|
 | `list` | messages with their matching entries; why they wait or where they are, as far as the server knows, in `stuck` |
+| `entries` | as `list`, without why they wait |
 | `why` (of an id, an address or a domain) | as `list`, of each entry, also in `holds`; or what is `known` of a domain |
 | `count` | one line of counts |
 | `plan` | the plan by which the client counts everything itself: its provider, then parts for that provider's counter |
@@ -19,7 +20,7 @@ Between two lines may stand `{"working": true}`: the next one takes long, for th
 | `shape` (the request says `"by": "domain"`, `"host"` or `"sender"`) | one line of counts for all others, then one a row |
 | `preview`, `act`, `acts`, `undo`, `resume` | of acts on the queue: see `protocol.acting` |
 
-*Rules*: bytes travel as text of the same code points (Latin-1), content in base64, so that any byte comes through. Both
+*Rules*: bytes travel as text of the same code points (`fields`), content in base64, so that any byte comes through. Both
 ends speak the same protocol number or refuse.
 """
 
@@ -33,6 +34,7 @@ import attrs
 
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.model.noted import Known, NotedEntry
+from mailismus.admin.protocol.fields import bytes_of, encode_bytes, list_of, number_of, whole_of
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, AreaCount, Entry, Gap, Message, Summary
@@ -128,16 +130,16 @@ def encode_end(gaps: Sequence[Gap], status: int) -> bytes:
 def decode_gaps(value: Mapping[str, object]) -> tuple[Gap, ...]:
     """Return the gaps of a last line. Raises `WireError`."""
     try:
-        return tuple(_decode_gap(fields) for fields in _list(value.get("gaps", [])))
+        return tuple(_decode_gap(fields) for fields in list_of(value.get("gaps", [])))
     except ValueError:
         raise WireError("what can't be read is not said as it should be") from None
 
 
 def _decode_gap(fields: object) -> Gap:
-    what, reason, count, path = _list(fields)
+    what, reason, count, path = list_of(fields)
     if not isinstance(what, str) or not isinstance(reason, str) or not isinstance(path, str):
         raise ValueError("no text")
-    return Gap(what, reason, _int(count), path)
+    return Gap(what, reason, whole_of(count), path)
 
 
 def encode_message(message: Message, waiting: Mapping[QueueId, Waiting] = {}) -> bytes:
@@ -147,8 +149,8 @@ def encode_message(message: Message, waiting: Mapping[QueueId, Waiting] = {}) ->
         for entry in (message.entries if waiting else ())
         if (queue_id := QueueId(message.spool_id, entry.number)) in waiting
     }
-    words = {str(entry.number): _text(entry.words) for entry in message.entries if entry.words is not None}
-    notes = {number: _text(one.sentence) for number, one in noted.items()}
+    words = {str(entry.number): encode_bytes(entry.words) for entry in message.entries if entry.words is not None}
+    notes = {number: encode_bytes(one.sentence) for number, one in noted.items()}
     holds = {number: one.hold for number, one in noted.items() if one.hold}
     return encode(
         {
@@ -156,8 +158,8 @@ def encode_message(message: Message, waiting: Mapping[QueueId, Waiting] = {}) ->
             **({"holds": holds} if holds else {}),
             **({"words": words} if words else {}),
             "id": message.spool_id,
-            "sender": _text(message.sender),
-            "client": _text(message.client),
+            "sender": encode_bytes(message.sender),
+            "client": encode_bytes(message.client),
             "eightbit": message.eightbit,
             "received": message.received_at,
             "size": message.size_bytes,
@@ -166,14 +168,14 @@ def encode_message(message: Message, waiting: Mapping[QueueId, Waiting] = {}) ->
             "entries": [
                 (
                     entry.number,
-                    _text(entry.recipient),
+                    encode_bytes(entry.recipient),
                     entry.area.value,
                     entry.due_at,
                     entry.attempts,
                     None
                     if entry.reply is None
-                    else (entry.reply.code, _text(entry.reply.enhanced), _text(entry.reply.text)),
-                    _text(entry.host),
+                    else (entry.reply.code, encode_bytes(entry.reply.enhanced), encode_bytes(entry.reply.text)),
+                    encode_bytes(entry.host),
                 )
                 for entry in message.entries
             ],
@@ -188,15 +190,15 @@ def decode_message(value: Mapping[str, object]) -> Message:
         raise WireError("a message is not as it should be")
     try:
         return Message(
-            SpoolId(_int(value["id"])),
-            _bytes(value["sender"]),
-            _bytes(value["client"]),
+            SpoolId(whole_of(value["id"])),
+            bytes_of(value["sender"]),
+            bytes_of(value["client"]),
             bool(value["eightbit"]),
-            _float(value["received"]),
-            _int(value["size"]),
-            _int(value["count"]),
-            [_noted(_decode_entry(fields, words), notes, holds) for fields in _list(value["entries"])],
-            _int(value.get("dots", 0)),
+            float(number_of(value["received"])),
+            whole_of(value["size"]),
+            whole_of(value["count"]),
+            [_noted(_decode_entry(fields, words), notes, holds) for fields in list_of(value["entries"])],
+            whole_of(value.get("dots", 0)),
         )
     except (KeyError, ValueError, TypeError):
         raise WireError("a message is not as it should be") from None
@@ -206,12 +208,12 @@ def _noted(entry: Entry, notes: Mapping[str, object], holds: Mapping[str, object
     note = notes.get(str(entry.number)) if notes else None
     if note is None:
         return entry
-    return NotedEntry.of(entry, Waiting(str(holds.get(str(entry.number), "")), _bytes(note)))
+    return NotedEntry.of(entry, Waiting(str(holds.get(str(entry.number), "")), bytes_of(note)))
 
 
 def encode_known(lines: Sequence[bytes]) -> bytes:
     """What is known of a domain, as a line."""
-    return encode({"known": [_text(line) for line in lines]})
+    return encode({"known": [encode_bytes(line) for line in lines]})
 
 
 def decode_explained(value: Mapping[str, object]) -> Message | Known:
@@ -219,19 +221,28 @@ def decode_explained(value: Mapping[str, object]) -> Message | Known:
     if "known" not in value:
         return decode_message(value)
     try:
-        return Known([_bytes(line) for line in _list(value["known"])])
+        return Known([bytes_of(line) for line in list_of(value["known"])])
     except ValueError:
         raise WireError("what is known of a domain is not as it should be") from None
 
 
 def _decode_entry(value: object, words: Mapping[str, object]) -> Entry:
-    number, recipient, area, due_at, attempts, reply, host = _list(value)
+    number, recipient, area, due_at, attempts, reply, host = list_of(value)
     if reply is not None:
-        code, enhanced, text = _list(reply)
-        reply = Reply(_int(code), _bytes(enhanced), _bytes(text))
+        code, enhanced, text = list_of(reply)
+        reply = Reply(whole_of(code), bytes_of(enhanced), bytes_of(text))
     own = words.get(str(number)) if words else None
-    said = None if own is None else _bytes(own)
-    return Entry(_int(number), _bytes(recipient), Area(area), _float(due_at), _int(attempts), reply, _bytes(host), said)
+    said = None if own is None else bytes_of(own)
+    return Entry(
+        whole_of(number),
+        bytes_of(recipient),
+        Area(area),
+        float(number_of(due_at)),
+        whole_of(attempts),
+        reply,
+        bytes_of(host),
+        said,
+    )
 
 
 def encode_summary(summary: Summary) -> bytes:
@@ -247,7 +258,7 @@ def decode_summary(value: Mapping[str, object]) -> Summary:
     if not isinstance(areas, dict) or not isinstance(refusing, str):
         raise WireError("counts are not as they should be")
     try:
-        counts = {area: AreaCount(*map(_int, _list(areas[area.value]))) for area in Area}
+        counts = {area: AreaCount(*map(whole_of, list_of(areas[area.value]))) for area in Area}
     except (KeyError, ValueError, TypeError):
         raise WireError("counts are not as they should be") from None
     return Summary(counts, bool(value.get("exact")), refusing=refusing)
@@ -255,13 +266,13 @@ def decode_summary(value: Mapping[str, object]) -> Summary:
 
 def encode_row(name: bytes, counts: Sequence[int]) -> bytes:
     """One row of a shape, as a line."""
-    return encode({"name": _text(name), "counts": tuple(counts)})
+    return encode({"name": encode_bytes(name), "counts": tuple(counts)})
 
 
 def decode_row(value: Mapping[str, object]) -> tuple[bytes, tuple[int, ...]]:
     """The name and counts that `encode_row` wrote. Raises `WireError`."""
     try:
-        return _bytes(value["name"]), tuple(map(_int, _list(value["counts"])))
+        return bytes_of(value["name"]), tuple(map(whole_of, list_of(value["counts"])))
     except (KeyError, ValueError):
         raise WireError("a row is not as it should be") from None
 
@@ -314,34 +325,6 @@ def encode_number(number: int) -> bytes:
 def decode_number(value: Mapping[str, object]) -> int:
     """The number that `encode_number` wrote. Raises `WireError`."""
     try:
-        return _int(value.get("entries"))
+        return whole_of(value.get("entries"))
     except ValueError:
         raise WireError("a number of entries is not as it should be") from None
-
-
-def _text(data: bytes) -> str:
-    return data.decode("latin-1")
-
-
-def _bytes(value: object) -> bytes:
-    if not isinstance(value, str):
-        raise ValueError("no text")
-    return value.encode("latin-1")
-
-
-def _int(value: object) -> int:
-    if not isinstance(value, int):
-        raise ValueError("no whole number")
-    return value
-
-
-def _float(value: object) -> float:
-    if not isinstance(value, int | float):
-        raise ValueError("no number")
-    return float(value)
-
-
-def _list(value: object) -> Sequence[object]:
-    if not isinstance(value, list):
-        raise ValueError("no list")
-    return value

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime, tzinfo
+from datetime import tzinfo
 
 from mailismus.admin.model.noted import NotedEntry
 from mailismus.mail.ids import SpoolId, format_spool_id
+from mailismus.observe.amounts import moment
 from mailismus.observe.text import shown
 from mailismus.queue.acts.act import name_of
 from mailismus.queue.acts.marking import FOR_EVER, note_of
@@ -182,7 +183,7 @@ class TextListing:
         """Return the time as text. Entries of one message mostly have the same time: the last text is kept, since it is half
         of a line's work."""
         if at != self._shown_at:
-            self._shown_at, self._shown_moment = at, moment(at, self._zone, "%a %b %d %H:%M:%S")
+            self._shown_at, self._shown_moment = at, due_moment(at, self._zone, "%a %b %d %H:%M:%S")
         return self._shown_moment
 
 
@@ -191,15 +192,9 @@ def due_word(area: Area) -> str:
     return {Area.BOUNCES: "report", Area.HELD: "until", Area.DELETED: "until"}.get(area, "next")
 
 
-def moment(at: float, zone: tzinfo | None, form: str) -> str:
-    """Return UTC seconds as text in that zone (None: the local one) and the form of `strftime`; `-` for a time that no
-    calendar has, "released" for the end of a hold that has none."""
-    if at >= FOR_EVER:
-        return "released"
-    try:
-        return datetime.fromtimestamp(int(at), UTC).astimezone(zone).strftime(form)
-    except (OverflowError, ValueError, OSError):
-        return "-"
+def due_moment(at: float, zone: tzinfo | None, form: str) -> str:
+    """Return when an entry is due, as `moment` does; "released" for the end of a hold that has none."""
+    return "released" if at >= FOR_EVER else moment(at, zone, form)
 
 
 def count_json(summary: Summary) -> str:

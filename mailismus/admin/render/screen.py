@@ -15,8 +15,9 @@ import textwrap
 from collections.abc import Iterator
 from datetime import tzinfo
 
-from mailismus.admin.render.listing import EMPTY, HEADER, NULL_SENDER, Sums, due_word, moment, reason_of
+from mailismus.admin.render.listing import EMPTY, HEADER, NULL_SENDER, Sums, due_moment, due_word, reason_of
 from mailismus.mail.ids import SpoolId, format_spool_id
+from mailismus.observe.amounts import moment
 from mailismus.observe.text import shown
 from mailismus.queue.interface import Area, Entry, Message
 
@@ -74,7 +75,7 @@ class ScreenListing:
 
     def _state(self, area: Area, attempts: int, due_at: float) -> str:
         made = f"{attempts} attempt{'s' if attempts != 1 else ''}"
-        return f"{area.value}, {made}, {due_word(area)} {moment(due_at, self._zone, _FORM)}"
+        return f"{area.value}, {made}, {due_word(area)} {due_moment(due_at, self._zone, _FORM)}"
 
     def _recipient(self, entry: Entry) -> str:
         number, recipient = f"-{entry.number}", shown(entry.recipient)

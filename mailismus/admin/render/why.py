@@ -1,4 +1,4 @@
-"""Why entries are still in the queue, as text and JSON (pure): a line for each entry.
+"""Why entries are still in the queue, as text and JSON (pure): a line for each entry, below it one for each kept attempt.
 
 *Rules*: as in `listing`: of any address or reply only printable characters reach a terminal, and JSON is ASCII.
 """
@@ -9,23 +9,27 @@ import json
 from collections.abc import Iterator
 
 from mailismus.admin.model.noted import Known, NotedEntry
+from mailismus.admin.render.attempts import attempt_lines, attempt_rows
 from mailismus.admin.render.listing import NULL_SENDER, reason_of
 from mailismus.mail.ids import format_spool_id
 from mailismus.observe.text import shown
+from mailismus.queue.acts.marking import FOR_EVER
 from mailismus.queue.files.recipient_line import stored_seconds
 from mailismus.queue.interface import Message
 
 NOTHING_KNOWN = "no entry, and nothing is known of its mail hosts"
 
 
-def why_lines(message: Message) -> Iterator[str]:
-    """Return a line for each entry: its id, area, attempts, sender and recipient, and the reason."""
+def why_lines(message: Message, *, with_attempts: bool = True) -> Iterator[str]:
+    """Return a line for each entry: its id, area, attempts, sender and recipient, and the reason; below it its attempts."""
     spool_id = format_spool_id(message.spool_id)
     sender = shown(message.sender) if message.sender else NULL_SENDER
     for entry in message.entries:
         attempts = f"{entry.attempts} attempt{'s' if entry.attempts != 1 else ''}"
         of = f"{spool_id}-{entry.number} {entry.area.value}, {attempts}, from {sender} to {shown(entry.recipient)}"
         yield f"{of}: {shown(reason_of(entry))}"
+        for label, text in attempt_lines(entry) if with_attempts else ():
+            yield f"    {label}: {text}"
 
 
 def why_json(message: Message) -> Iterator[str]:
@@ -40,9 +44,10 @@ def why_json(message: Message) -> Iterator[str]:
                 "sender": _text(message.sender) if message.sender else NULL_SENDER,
                 "address": _text(entry.recipient),
                 "attempts": entry.attempts,
-                "next_attempt": stored_seconds(entry.due_at),
+                "next_attempt": stored_seconds(entry.due_at) if entry.due_at < FOR_EVER else None,
                 "hold": entry.hold if isinstance(entry, NotedEntry) else "",
                 "reason": _text(reason_of(entry)),
+                "tried": list(attempt_rows(entry)),
             }
         )
 

@@ -124,6 +124,8 @@ def begin_acting(request: Request, queue: LookableQueue, now: float, acts: Acts 
         if order.kind is ActKind.REDIRECT and not order.relay:
             raise Refusal(os.EX_USAGE, "a redirection needs a relay: --to HOST:PORT")
         return ActAnswer(acts, lambda: acts.begin(order))
+    if order.kind is ActKind.HOLD_INCOMING:
+        raise Refusal(os.EX_USAGE, "a rule concerns mail to come: none of it is here to be counted")
     try:
         return PreviewAnswer(queue, filter_of(Act(0, order, now)), now)
     except FilterError as error:

@@ -1,4 +1,4 @@
-"""Answers of the running server: one answer to each verb, made in parts as the client reads.
+"""Answers of the running server about its queue, made in parts as the client reads.
 
 *Rules*: a part is small, so that no delivery waits for it; between two parts the server holds a cursor and nothing else.
 """
@@ -6,19 +6,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
-import attrs
 from twisted.internet.defer import Deferred
 
 from mailismus.admin.model.shape import By, Row, ShapeCount
 from mailismus.admin.model.tally import Tally
-from mailismus.admin.protocol.injecting import INJECT
-from mailismus.admin.protocol.overview import OVERVIEW
 from mailismus.admin.protocol.wire import (
     Refusal,
-    Request,
     encode_known,
     encode_message,
     encode_number,
@@ -28,25 +24,21 @@ from mailismus.admin.protocol.wire import (
     encode_row,
     encode_summary,
 )
-from mailismus.admin.server.settings import SettingsAnswer
-from mailismus.config.values.effective import Effective
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.filter import FilterError, Subject, parse_filter, parse_subject
+from mailismus.queue.filter import Subject
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Filter, Flushed, IContent, ICountingPlan, Message, Page, Summary
-from mailismus.queue.waiting import Explanations
+from mailismus.queue.waiting import Explanations, NoExplanations
 
 PAGE_ENTRIES = 100
 """Entries of one part of a listing: a millisecond's work."""
 
+BARE_ENTRIES = 500
+"""The same of a listing without reasons: some milliseconds'."""
+
 PIECE_BYTES = 64 << 10
 """Content of one part."""
-
-SETTINGS = "settings"
-"""The one verb that is not about the queue."""
-WHY = "why"
-"""The one verb whose words are no FILTER."""
 
 
 class LookableQueue(Protocol):
@@ -98,18 +90,19 @@ class Search:
 
 
 class ListAnswer:
-    """Messages with their matching entries, at most `limit` entries."""
+    """Messages with their matching entries, at most `limit` entries. `is_bare`: without the reasons why they wait."""
 
-    def __init__(self, queue: LookableQueue, wanted: Filter, limit: int | None) -> None:
+    def __init__(self, queue: LookableQueue, wanted: Filter, limit: int | None, *, is_bare: bool = False) -> None:
         self.gaps = Gaps()
         self._search = Search(queue, wanted, self.gaps)
         self._left = limit
-        self._explanations = queue.explanations()
+        self._explanations = NoExplanations() if is_bare else queue.explanations()
+        self._page = BARE_ENTRIES if is_bare else PAGE_ENTRIES
 
     async def next(self) -> list[bytes] | None:
         if self._search.is_over or self._left == 0:
             return None
-        messages = await self._search.next(PAGE_ENTRIES if self._left is None else min(PAGE_ENTRIES, self._left))
+        messages = await self._search.next(self._page if self._left is None else min(self._page, self._left))
         if self._left is not None:
             self._left = max(0, self._left - sum(len(message.entries) for message in messages))
         waiting = self._explanations.of(messages, is_brief=True)
@@ -292,101 +285,3 @@ class FlushAnswer:
 
     def close(self) -> None:
         """It holds nothing open."""
-
-
-def begin_answer(
-    request: Request, queue: LookableQueue, now: float, settings: Callable[[], Sequence[Effective]]
-) -> VerbAnswer:
-    """The answer to a request. `now`: UTC seconds, what ages count from; `settings`: those in force. Raises `Refusal`."""
-    if request.verb == SETTINGS:
-        return SettingsAnswer(settings())
-    if request.verb == WHY:
-        return _why(request, queue)
-    verb = _VERBS.get(request.verb)
-    if verb is None:
-        raise Refusal(os.EX_UNAVAILABLE, "the running server is of a version that does not know this command")
-    try:
-        wanted = parse_filter(request.words, now)
-    except FilterError as error:
-        raise Refusal(os.EX_USAGE, str(error)) from None
-    return verb.begin(request, queue, wanted, now)
-
-
-def _why(request: Request, queue: LookableQueue) -> VerbAnswer:
-    try:
-        (word,) = request.words
-        return WhyAnswer(queue, parse_subject(word), request.limit)
-    except ValueError as error:
-        text = str(error) if isinstance(error, FilterError) else "why: write one ID, address or domain"
-        raise Refusal(os.EX_USAGE, text) from None
-
-
-def _list(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
-    return ListAnswer(queue, wanted, request.limit)
-
-
-def _count(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
-    return CountAnswer(queue, wanted if request.words else None)
-
-
-def _plan(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
-    plan = queue.counting_plan()
-    if plan is None or request.words:
-        raise Refusal(os.EX_UNAVAILABLE, "the server alone can count this")
-    return PlanAnswer(plan)
-
-
-def _shape(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
-    try:
-        by = By(request.by)
-    except ValueError:
-        raise Refusal(os.EX_USAGE, f"the shape by what: write {', '.join(by.value for by in By)}") from None
-    return ShapeAnswer(queue, wanted, by, now)
-
-
-def _content(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
-    if wanted.spool_id is None:
-        raise Refusal(os.EX_USAGE, "the content of which message: write its ID")
-    return ContentAnswer(queue, wanted.spool_id)
-
-
-def _flush(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
-    return FlushAnswer(queue, wanted if request.words else None)
-
-
-@attrs.frozen
-class _Verb:
-    """What a request may ask for. `command`: what the user wrote."""
-
-    begin: Callable[[Request, LookableQueue, Filter, float], VerbAnswer]
-    command: str
-    is_long: bool = False
-    """Its answer takes as long as the client reads."""
-
-
-_VERBS = {
-    "list": _Verb(_list, "queue list", is_long=True),
-    "count": _Verb(_count, "queue count"),
-    "plan": _Verb(_plan, "queue count"),
-    "shape": _Verb(_shape, "queue shape"),
-    "content": _Verb(_content, "queue show", is_long=True),
-    "flush": _Verb(_flush, "queue flush"),
-}
-
-
-def command_of(request: Request) -> str:
-    """What the user wrote, or might have: whatever stands in a filter stands here too."""
-    if request.verb == SETTINGS:
-        return "config diff"
-    if request.verb in (WHY, OVERVIEW):
-        return " ".join((WHY if request.verb == WHY else "top", *request.words))
-    verb = _VERBS.get(request.verb)
-    if "kind" in request.order:
-        return " ".join((f"queue {request.order['kind']}", *request.words))
-    return " ".join((verb.command if verb is not None else request.verb, *request.words))
-
-
-def takes_long(request: Request) -> bool:
-    """Whether the answer takes as long as the client reads."""
-    verb = _VERBS.get(request.verb)
-    return request.verb in (WHY, INJECT) or (verb is not None and verb.is_long)

@@ -17,6 +17,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from mailismus.admin.protocol.habits import HABITS
 from mailismus.admin.protocol.injecting import (
     INJECT,
     MOST_ADDRESS_BYTES,
@@ -39,9 +40,11 @@ from mailismus.admin.protocol.wire import (
 )
 from mailismus.admin.server.acting import ACTING, begin_acting
 from mailismus.admin.server.admission import Admission, Asked, Peer
-from mailismus.admin.server.answers import LookableQueue, VerbAnswer, begin_answer, command_of, takes_long
+from mailismus.admin.server.answers import LookableQueue, VerbAnswer
+from mailismus.admin.server.habits import NewHabits, begin_habits
 from mailismus.admin.server.overview import NewOverview, begin_overview
 from mailismus.admin.server.upload import NewInjection, Upload
+from mailismus.admin.server.verbs import begin_answer, command_of, takes_long
 from mailismus.config.values.effective import Effective
 from mailismus.errors import Corrupt, StorageError
 from mailismus.mail.injected import Injected
@@ -76,8 +79,9 @@ class AdminSession(Protocol):
         inject: NewInjection | None = None,
         overview: NewOverview | None = None,
         acts: Acts | None = None,
+        habits: NewHabits | None = None,
     ) -> None:
-        self._queue, self._acts = queue, acts
+        self._queue, self._acts, self._habits = queue, acts, habits
         self._settings, self._inject, self._overview = settings, inject, overview
         self._upload: Upload | None = None
         self._clock = clock
@@ -149,6 +153,8 @@ class AdminSession(Protocol):
                 self._answer = begin_acting(request, self._queue, now, self._acts, self._peer.uid)
             elif request.verb == OVERVIEW and self._overview is not None:
                 self._answer = begin_overview(request, self._overview)
+            elif request.verb == HABITS and self._habits is not None:
+                self._answer = begin_habits(request, self._habits)
             else:
                 self._answer = begin_answer(request, self._queue, now, self._settings)
         except WireError as error:

@@ -25,6 +25,7 @@ from zope.interface import implementer
 from mailismus.admin.protocol.socket_file import bind_socket, inode_of
 from mailismus.admin.server.admission import PLACES, Admission, Peer
 from mailismus.admin.server.answers import LookableQueue
+from mailismus.admin.server.habits import NewHabits
 from mailismus.admin.server.overview import NewOverview
 from mailismus.admin.server.session import AdminSession
 from mailismus.admin.server.upload import InjectionOf
@@ -55,6 +56,8 @@ class _Sessions:
         self._settings: Sequence[Effective] = ()
         self.overview: NewOverview | None = None
         """Makes an overview of the server; None: it has none."""
+        self.habits: NewHabits | None = None
+        """Tells what receivers did lately; None: nothing does."""
         self.injection_of: InjectionOf | None = None
         """Makes the injections of a user's messages; None: none are taken."""
         self.acts: Acts | None = None
@@ -112,7 +115,8 @@ class _CountedSession(AdminSession):
         self, sessions: _Sessions, queue: LookableQueue | None, clock: IReactorTime, admission: Admission, peer: Peer
     ) -> None:
         inject = None if sessions.injection_of is None else sessions.injection_of(peer.uid)
-        super().__init__(queue, clock, admission, peer, sessions.settings, inject, sessions.overview, sessions.acts)
+        told = sessions.overview, sessions.acts, sessions.habits
+        super().__init__(queue, clock, admission, peer, sessions.settings, inject, *told)
         self._sessions = sessions
 
     def connectionLost(self, reason: Failure | None = None) -> None:
@@ -157,6 +161,10 @@ class AdminTask:
     def show_overviews(self, overview: NewOverview) -> None:
         """Tell these from now on, when an overview is asked for."""
         self._sessions.overview = overview
+
+    def show_habits(self, habits: NewHabits) -> None:
+        """Tell these from now on, when it is asked for what receivers did lately."""
+        self._sessions.habits = habits
 
     def take_acts(self, acts: Acts) -> None:
         """Take orders for acts from now on."""

@@ -271,6 +271,10 @@ def _advise_ports(top: Given, settings: Settings, host: HostProbe) -> Iterator[A
         interface = metrics.get(app.METRICS_INTERFACE)
         if interface and not host.is_own_address(interface):
             yield _refuse_interface(line_of(app.METRICS_INTERFACE, top, admin, metrics), interface, "<metrics>")
+    for web in admin.all(app.WEB):
+        interface = web.get(app.WEB_INTERFACE)
+        if interface and not host.is_own_address(interface):
+            yield _refuse_interface(line_of(app.WEB_INTERFACE, top, admin, web), interface, "<web>")
 
 
 def _refuse_interface(line: int, interface: str, whose: str) -> Advice:

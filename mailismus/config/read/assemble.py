@@ -1,7 +1,7 @@
 """Assembling: checked values to `Settings`, with the checks that concern several values at once.
 
-*Rules*: every error names its element and line. Files are read here only for names and certificates (`config.read.lists`,
-`config.read.certificates`); whether paths can be used, the components find out that use them.
+*Rules*: every error names its element and line. Files are read here only for names, certificates and secrets
+(`config.read.lists`, `certificates` and `auth`); whether paths can be used, the components find out that use them.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from typing import NoReturn
 import attrs
 
 from mailismus.config.read.auth import AuthReader
-from mailismus.config.read.certificates import check_pair, read_chain, read_key
-from mailismus.config.read.check import Given, Value
+from mailismus.config.read.check import Given
 from mailismus.config.read.destinations import assemble_destinations
 from mailismus.config.read.effective import Key, Lowered
 from mailismus.config.read.files import Files
-from mailismus.config.read.lists import Names, digest_of, read_names
-from mailismus.config.read.relays import SUBMISSIONS_PORT, assemble_relays
+from mailismus.config.read.listeners import ListenerReader
+from mailismus.config.read.lists import Names, read_names
+from mailismus.config.read.relays import assemble_relays
 from mailismus.config.read.sendmail import assemble_sendmail
 from mailismus.config.read.tls import TlsReader
+from mailismus.config.read.web import assemble_web
 from mailismus.config.table import application as app
 from mailismus.config.table import deliver as dlv
 from mailismus.config.table import queue as que
@@ -42,7 +43,6 @@ from mailismus.config.values.settings import (
     DnsSettings,
     EightBit,
     JournalSettings,
-    ListenerSettings,
     LmtpSettings,
     MessageStoreSettings,
     MetricsSettings,
@@ -53,15 +53,12 @@ from mailismus.config.values.settings import (
     ReportSettings,
     RetrySettings,
     ScheduleSettings,
-    ServerSettings,
     Settings,
     SpoolSettings,
-    SslSettings,
 )
 from mailismus.config.values.units import UnitError
 from mailismus.errors import ConfigError
 from mailismus.mail.directory import Directory
-from mailismus.mail.networks import Networks
 
 _RAISE = "ulimit -Hn, or LimitNOFILE= of systemd"
 
@@ -91,12 +88,9 @@ class Assembly:
         tls = TlsReader(
             self.file, self.files, self.notes, self.contents, self.certificates, deliver.one(dlv.CLIENT).one(CLIENT_TLS)
         )
-        relays = assemble_relays(
-            deliver.one(dlv.RELAYS), self.file, tls.read, AuthReader(self.file, self.files, self.contents).read
-        )
-        names = self._listener_names()
-        self._settle_ports()
-        self._check_listeners()
+        secrets = AuthReader(self.file, self.files, self.contents)
+        relays = assemble_relays(deliver.one(dlv.RELAYS), self.file, tls.read, secrets.read)
+        listeners = ListenerReader(self.listeners, self.file, self.files, self.notes, self.contents, self.certificates)
         limits = self._fit_connections(deliver)
         return Settings(
             file=self.file,
@@ -104,13 +98,10 @@ class Assembly:
             directory=directory,
             message_store=self._message_store(),
             queue=self._queue(),
-            listeners=tuple(
-                self._listener(listener, name, limit)
-                for listener, name, limit in zip(self.listeners, names, limits, strict=False)
-            ),
+            listeners=listeners.read(limits[:-1]),
             deliver=self._deliver(deliver, relays, tls, limits[-1]),
             report=self._report(domains.first or application.announcehost),
-            admin=self._admin(),
+            admin=self._admin(secrets),
             sendmail=assemble_sendmail(self.top, domains.first or application.announcehost),
             certificates=tuple(self.certificates),
         )
@@ -197,90 +188,6 @@ class Assembly:
             ),
         )
 
-    def _listener_names(self) -> list[str]:
-        """A name for each listener; those without one get SMTP, SMTP2 and so on."""
-        taken: dict[str, int] = {}
-        for listener in self.listeners:
-            name = listener.get(sub.NAME)
-            if name and name in taken:
-                self._refuse(
-                    listener.line, f'two listeners are called "{name}", the other in line {taken[name]}: rename one'
-                )
-            taken[name] = listener.line
-        free = (
-            name for number in range(1, len(self.listeners) + len(taken) + 1) if (name := _numbered(number)) not in taken
-        )
-        return [listener.get(sub.NAME) or next(free) for listener in self.listeners]
-
-    def _settle_ports(self) -> None:
-        """TLS from the start has a default port of its own (RFC 8314 3.3)."""
-        for listener in self.listeners:
-            ssl = listener.all(sub.SSL)
-            if ssl and not ssl[0].get(sub.LATENT) and not listener.is_written(sub.PORT):
-                listener.values[sub.PORT.key] = Value(sub.PORT, SUBMISSIONS_PORT, 0)
-
-    def _ssl(self, listener: Given, name: str) -> SslSettings | None:
-        block = next(iter(listener.all(sub.SSL)), None)
-        if block is None:
-            return None
-        setting = sub.CERTIFICATE
-        try:
-            chain = read_chain(block.get(setting), self.files, block.line_of(setting))
-            setting = sub.PRIVATEKEY
-            key = read_key(block.get(setting), self.files, block.line_of(setting))
-            check_pair(chain, key, self.files)
-        except UnitError as error:
-            self._refuse(block.line_of(setting), f"{setting.title}: {error}")
-        self.contents[id(block), sub.CERTIFICATE.key] = digest_of((chain.pem,))
-        self.contents[id(block), sub.PRIVATEKEY.key] = digest_of((key.pem,))
-        if key.is_readable_by_all:
-            self.notes.append(f"the private key {block.get(setting)} can be read by everybody: chmod o= it")
-        path, line = block.get(sub.CERTIFICATE), block.line_of(sub.CERTIFICATE)
-        self.certificates.append(NamedCertificate(path, f"listener {name}", line, chain.begins_at, chain.ends_at))
-        return SslSettings(
-            latent=block.get(sub.LATENT),
-            mandatory=block.get(sub.MANDATORY),
-            certificate_path=path,
-            privatekey_path=block.get(sub.PRIVATEKEY),
-            chain_pem=chain.pem,
-            key_pem=key.pem,
-        )
-
-    def _check_listeners(self) -> None:
-        seen: list[Given] = []
-        for listener in self.listeners:
-            interface, port = listener.get(sub.INTERFACE), listener.get(sub.PORT)
-            for other in seen:
-                if (
-                    port
-                    and other.get(sub.PORT) == port
-                    and (not interface or not other.get(sub.INTERFACE) or interface == other.get(sub.INTERFACE))
-                ):
-                    self._refuse(
-                        listener.line,
-                        f"this listener and that of line {other.line} share port {port}: write another port or interface",
-                    )
-            seen.append(listener)
-
-    def _listener(self, listener: Given, name: str, maxconnections: int) -> ListenerSettings:
-        server = listener.one(sub.SERVER)
-        return ListenerSettings(
-            name=name,
-            interface=listener.get(sub.INTERFACE),
-            port=listener.get(sub.PORT),
-            ssl=self._ssl(listener, name),
-            server=ServerSettings(
-                relay_clients=Networks.of(server.get(sub.RELAY_CLIENTS)),
-                maxmsgsize=server.get(sub.MAXMSGSIZE),
-                maxrecips=server.get(sub.MAXRECIPS),
-                maxmessages=server.get(sub.MAXMESSAGES),
-                maxpeerconnections=server.get(sub.MAXPEERCONNECTIONS),
-                maxconnections=maxconnections,
-                maxbadreqs=server.get(sub.MAXBADREQS),
-                timeout_s=server.get(sub.TIMEOUT),
-            ),
-        )
-
     def _deliver(
         self, block: Given, relays: tuple[RelaySettings, ...], tls: TlsReader, maxconnections: int
     ) -> DeliverSettings:
@@ -350,14 +257,16 @@ class Assembly:
             audit=_audit(block.get(rep.AUDIT), block.get(rep.AUDIT_FORMAT)),
         )
 
-    def _admin(self) -> AdminSettings:
+    def _admin(self, secrets: AuthReader) -> AdminSettings:
         block = self.top.one(app.ADMIN)
         metrics = [MetricsSettings(m.get(app.METRICS_INTERFACE), m.get(app.METRICS_PORT)) for m in block.all(app.METRICS)]
         try:
             check_socket_path(block.get(app.SOCKET))
         except UnitError as error:
             self._refuse(block.line_of(app.SOCKET) or self.top.line, f"{app.SOCKET.title} is too long: {error}")
-        return AdminSettings(block.get(app.SOCKET), next(iter(metrics), None), block.get(app.UNDO), block.get(app.UNDOSPACE))
+        web = assemble_web(block, self.file, secrets)
+        undo_s, undospace_bytes = block.get(app.UNDO), block.get(app.UNDOSPACE)
+        return AdminSettings(block.get(app.SOCKET), next(iter(metrics), None), undo_s, undospace_bytes, web)
 
     def _fit_connections(self, deliver: Given) -> Sequence[int]:
         """The connections of each listener, then those of delivery, as the hard open-file limit allows."""
@@ -393,7 +302,3 @@ class Assembly:
 
 def _audit(path: str, form: str) -> AuditSettings | None:
     return AuditSettings(path, AuditFormat(form)) if path else None
-
-
-def _numbered(number: int) -> str:
-    return "SMTP" if number == 1 else f"SMTP{number}"

@@ -1,4 +1,4 @@
-"""Assembling, part 5: `<auth>` of relays, with the files that it names.
+"""Assembling, part 5: files with secrets, and `<auth>` of relays.
 
 *Rules*: every mechanism has its secret, and every secret its mechanism. A file is read here to refuse at the start what
 could not be used later; nothing of it is kept but which file it was. No message quotes a secret. For commands that use no
@@ -22,7 +22,7 @@ from mailismus.mail.saslprep import Unfit, prepare
 
 
 class AuthReader:
-    """Reads the `<auth>` of one configuration. `contents`: digests of files by setting, which are added to."""
+    """Reads the `<auth>` and the secrets of one configuration. `contents`: digests of files, which are added to."""
 
     def __init__(self, file: str, files: Files, contents: dict[Key, bytes]) -> None:
         self._file, self._files, self._contents = file, files, contents
@@ -38,8 +38,8 @@ class AuthReader:
         return AuthSettings(
             types=types,
             username=block.get(auth.USERNAME),
-            password=self._source(block, auth.PASSWORDFILE, needs_prepared=needs_prepared) if has_password else None,
-            token=self._source(block, auth.TOKENFILE, is_token=True) if has_token else None,
+            password=self.source(block, auth.PASSWORDFILE, needs_prepared=needs_prepared) if has_password else None,
+            token=self.source(block, auth.TOKENFILE, is_token=True) if has_token else None,
         )
 
     def _types(self, block: Given) -> tuple[tuple[str, ...], bool, bool]:
@@ -77,9 +77,10 @@ class AuthReader:
         except Unfit as error:
             self._refuse(block.line_of(auth.USERNAME), f"<username> can't be used for SCRAM: {error}: write another one")
 
-    def _source(
+    def source(
         self, block: Given, setting: Setting[str], *, is_token: bool = False, needs_prepared: bool = False
     ) -> SecretSource:
+        """The file with a secret that a setting names, after it was read once. Raises `ConfigError`."""
         path, line = block.get(setting), block.line_of(setting)
         try:
             content = self._files.read_secret(path, is_token, line)

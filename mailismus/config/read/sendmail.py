@@ -1,4 +1,4 @@
-"""Assembling, part 4: `<sendmail>`, for the server, and for the command `sendmail`, which any user runs.
+"""Assembling, part 7: `<sendmail>`, for the server, and for the command `sendmail`, which any user runs.
 
 *Rules*: the command needs the configuration and nothing that it names: users may not read the rest. Local domains in a file
 that this user can't read have no part in the origin: `<origin>` says it then.

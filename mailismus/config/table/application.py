@@ -140,6 +140,47 @@ METRICS = Block(
     (METRICS_INTERFACE, METRICS_PORT),
     Occurs.OPTIONAL,
 )
+WEB_INTERFACE = Setting(
+    "interface",
+    kinds.INTERFACE,
+    "127.0.0.1",
+    "The IP address of the web page. One that is not a loopback address is refused without a <passwordfile>.",
+    Form.ATTRIBUTE,
+    fixed=True,
+)
+WEB_PORT = Setting(
+    "port",
+    kinds.port(0),
+    "8080",
+    "The TCP port of the web page. 0: a free port, which the log names.",
+    Form.ATTRIBUTE,
+    fixed=True,
+)
+WEB_NAMES = Setting(
+    "names",
+    kinds.HOST_NAMES,
+    "",
+    "Names by which browsers reach the page, beside addresses and localhost; and announcehost, if the interface is not a "
+    "loopback address. A request for another name is refused: so no other site reads this page by a name of its own.",
+    example="queue.example.net",
+)
+WEB_USERNAME = Setting("username", kinds.TEXT, "admin", "The name to log in with, if there is a password.")
+WEB_PASSWORDFILE = Setting(
+    "passwordfile",
+    kinds.OPTIONAL_PATH,
+    "",
+    "File with the password in one line. It belongs to the server's user or root, and nobody else may read it. It is read "
+    "at the start and at a reload. Without it no password is asked for. Browsers send it by HTTP: beyond this host put a "
+    "server with TLS before the page.",
+    example="%DIRCONF%/web.secret",
+)
+WEB = Block(
+    "web",
+    "A page for browsers at http://INTERFACE:PORT/: figures, next hops, failures, history, and a search over the queue. It "
+    "reads only. Without this block there is none.",
+    (WEB_INTERFACE, WEB_PORT, WEB_NAMES, WEB_USERNAME, WEB_PASSWORDFILE),
+    Occurs.OPTIONAL,
+)
 UNDO = Setting(
     "undo",
     kinds.time(),
@@ -152,4 +193,4 @@ UNDOSPACE = Setting(
     "1G",
     "How much deleted mail is kept. What would be more is gone at once, and the act says how much that was. 0: no limit.",
 )
-ADMIN = Block("admin", "Administration.", (SOCKET, METRICS, UNDO, UNDOSPACE))
+ADMIN = Block("admin", "Administration.", (SOCKET, METRICS, WEB, UNDO, UNDOSPACE))

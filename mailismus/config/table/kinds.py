@@ -251,6 +251,10 @@ DOMAINS: ValueKind[tuple[str, ...]] = list_of(
     'domain names separated by ","', lambda text, context: names.parse_domain(text), str, _DOMAIN_PATTERN, separator=","
 )
 
+HOST_NAMES: ValueKind[tuple[str, ...]] = list_of(
+    'domain names separated by "|"', lambda text, context: names.parse_domain(text), str, _DOMAIN_PATTERN
+)
+
 DOMAIN_PATTERNS: ValueKind[tuple[str, ...]] = list_of(
     f'domains separated by ",", each {names.PATTERN_FORM}',
     lambda text, context: names.parse_domain_pattern(text),

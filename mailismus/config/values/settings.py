@@ -7,10 +7,11 @@ seconds (`_s`), sizes bytes; 0 is "no limit" where the name begins with `max`. P
 from __future__ import annotations
 
 import enum
+from ipaddress import ip_address
 
 import attrs
 
-from mailismus.config.values.auth import AuthSettings
+from mailismus.config.values.auth import AuthSettings, SecretSource
 from mailismus.config.values.certificates import NamedCertificate
 from mailismus.config.values.effective import Effective
 from mailismus.config.values.tls import TlsSettings
@@ -319,6 +320,23 @@ class MetricsSettings:
 
 
 @attrs.frozen
+class WebSettings:
+    """`<web>`. `interface` is `""` for all interfaces, port 0 any free one. `names`: beside addresses, in lower case.
+    `password` None: none is asked for."""
+
+    interface: str
+    port: int
+    names: tuple[str, ...] = ()
+    username: str = "admin"
+    password: SecretSource | None = None
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this host can connect."""
+        return self.interface != "" and ip_address(self.interface).is_loopback
+
+
+@attrs.frozen
 class AdminSettings:
     """`<admin>`."""
 
@@ -328,6 +346,7 @@ class AdminSettings:
     """How long deleted mail is kept; 0: not at all."""
     undospace_bytes: int = 10**9
     """How much of it is kept; 0: no limit."""
+    web: WebSettings | None = None
 
 
 @attrs.frozen

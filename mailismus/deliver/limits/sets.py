@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from mailismus.config.values.settings import DeliverSettings, DestinationSettings
 from mailismus.deliver.limits.domains import Destinations
 from mailismus.deliver.limits.rate import SPAN_S, Rate
 from mailismus.deliver.limits.window import Window
+from mailismus.observe.habits import WindowState
 
 KEEP_S = 600.0
 MAX_SETS = 10_000
@@ -199,6 +200,19 @@ class LimitsOf:
             mx_set.use_rate(_renewed(mx_set.rate, messages, recipients))
         for limits in self._held:
             self._resolve(limits)
+
+    def windows(self, now: float) -> Iterator[tuple[SetKey, WindowState]]:
+        """The states of the windows that are cut or have grown; the caller may go on in later turns."""
+        for mx_set in list(self._sets.values()):
+            if mx_set.window.is_cut or mx_set.window.size > 1:
+                yield mx_set.key, mx_set.window.state(now)
+
+    def adopt(self, key: SetKey, state: WindowState, now: float) -> None:
+        """Begin with the window of another process, of a set that is not known here."""
+        if key not in self._sets:
+            mx_set = self._sets[key] = MxSet(key, Window(None, self._chance()), self._new_rate())
+            mx_set.window.restore(state, now)
+            self._unused[mx_set] = now
 
     # Internal
 

@@ -31,6 +31,7 @@ from __future__ import annotations
 import math
 
 from mailismus.mail.reply import Reply
+from mailismus.observe.habits import WindowState
 
 RECOVER_S = 5.0
 FIRST_PAUSE_S = 5.0
@@ -181,6 +182,32 @@ class Window:
         self.size, self.lent = min(self.size, self._most), 0
         self._ceiling = self._most if self._wakes_at == math.inf else min(self._ceiling, self._most)
 
+    def state(self, now: float) -> WindowState:
+        """What another process may begin with."""
+        return WindowState(
+            self.size,
+            0 if self._threshold == _NO_LIMIT else self._threshold,
+            0 if self._ceiling == self._most else self._ceiling,
+            self._credit,
+            self._before,
+            self._is_stopped,
+            self._pause_s,
+            _seconds(self._wakes_at - now),
+            _seconds(self._probes_at - now),
+            _seconds(now - self.cut_at),
+        )
+
+    def restore(self, state: WindowState, now: float) -> None:
+        """Begin with the state of another process."""
+        self.size = min(state.size, self._most)
+        self._threshold = state.threshold or _NO_LIMIT
+        self._ceiling = min(state.ceiling or self._most, self._most)
+        self._credit, self._before, self._is_stopped = state.credit, state.before, state.is_stopped
+        self._pause_s = state.pause_s
+        self._wakes_at = now + state.wakes_in_s if state.wakes_in_s >= 0 else math.inf
+        self._probes_at = now + state.probes_in_s if state.probes_in_s >= 0 else -math.inf
+        self.cut_at = self.cut_since = now - state.cut_before_s if state.cut_before_s >= 0 else -math.inf
+
     # Internal
 
     def _cut(self, now: float, reply: Reply | None) -> None:
@@ -227,3 +254,8 @@ class Window:
         self._credit = self.lent = 0
         self.size = min(2 * size, self._threshold, self._ceiling) if size < self._threshold else size + 1
         return True
+
+
+def _seconds(span: float) -> float:
+    """A span that lies ahead; below 0: there is none."""
+    return -1.0 if span == math.inf or span < 0 else round(span, 3)

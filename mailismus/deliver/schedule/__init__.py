@@ -17,6 +17,7 @@ Modules, leaves first:
     pool         the workers: how many are free, and whether a message may have one more
     verification  the questions of clients about recipients of other hosts, as one pseudo-message
     shares       how many workers of another pool a message and a sender may have
+    missed       hosts that missed what a profile demands, and credentials that were refused
     destdb       all hosts, and what is remembered of them
     destination  a next hop: its hosts by preference, its set of MX hosts, its waiting jobs
     destinations  the destinations in use, and when one is forgotten

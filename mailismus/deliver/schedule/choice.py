@@ -60,8 +60,10 @@ one message."""
 
 def choose(job: Job, destination: Destination, pool: Pool, now: float, pick: PickOne) -> Choice:
     """The choice for this job. The hosts of its destination are known."""
-    limits = destination.limits
+    limits, sole = destination.limits, destination.sole
     assert limits is not None
+    if sole is not None and job.put_backs < FRESH_AFTER and (known := _choose_at_once(sole, limits, now)) is not None:
+        return known
     is_trial = False
     for level in destination.levels:
         working = [host for host in level if not host.is_dead(now) and host.trial is None]
@@ -69,6 +71,20 @@ def choose(job: Job, destination: Destination, pool: Pool, now: float, pick: Pic
             return _choose_of(working, job, limits, pool, now, pick)
         is_trial = is_trial or any(host.trial is not None for host in level)
     return _TRIAL if is_trial else _NO_HOST
+
+
+def _choose_at_once(sole: Host, limits: DestinationLimits, now: float) -> Connection | None:
+    """The choice at the only host of the lowest preference, where it depends on nothing else: steps 1 and 9, while limits
+    allow no other connection. None: it does. A backlog makes this choice more than once for each message."""
+    if sole.is_dead(now) or sole.trial is not None:
+        return None
+    with_room = sole.newest_with_room()
+    if with_room is not None:
+        return with_room
+    newest = sole.newest()
+    if newest is None or sole.idle or _with_place((sole,), limits, now):
+        return None
+    return sole.newest_below(newest.jobs) or newest
 
 
 def _choose_of(hosts: Sequence[Host], job: Job, limits: DestinationLimits, pool: Pool, now: float, pick: PickOne) -> Choice:

@@ -5,9 +5,8 @@
   further failure, up to `max_s`. One that accepted the connection and refused the session is dead for `first_s` each time.
   Each time is shortened by up to a tenth, at random: hosts that died together in an outage are not tried together.
 - When the last connection to a host is closed, it is remembered when that one had been made.
-- All this is of an endpoint, whatever the profile. A host that *missed* what a profile demands gets no connection for
-  `Deaths.first_s`, for that profile alone. For all others it is alive: it has answered.
-- Credentials that were *refused* are such a miss of every host of their profile, also of those that are found later.
+- All this is of an endpoint, whatever the profile. A host that missed what a profile demands gets no connection for
+  `Deaths.first_s`, for that profile alone (`missed`).
 - All of these are forgotten when they were not used for `forget_s`, and of each kind the oldest when there are more than
   `limit`. Another host is known only while a connection or a destination needs it. So memory is bounded, whatever name
   servers answer.
@@ -29,8 +28,10 @@ from mailismus.deliver.limits.sets import MxSet
 from mailismus.deliver.schedule.endpoint import Endpoint
 from mailismus.deliver.schedule.host import Connection, Host
 from mailismus.deliver.schedule.limits import ScheduleLimits
+from mailismus.deliver.schedule.missed import MissedHosts
 from mailismus.deliver.security.profile import PLAIN, Profile
 from mailismus.mail.reply import Reply
+from mailismus.observe.habits import WindowState
 
 FIRST_DEATH_S = 300.0
 MAX_DEATH_S = 7200.0
@@ -85,10 +86,7 @@ class DestDb:
         """In the order of their deaths."""
         self._closed: dict[Endpoint, None] = {}
         """In the order in which their last connections were closed."""
-        self._missed: dict[Host, None] = {}
-        """In the order in which they missed what their profile demands."""
-        self._refused: dict[Profile, tuple[float, float, Reply]] = {}
-        """Profiles whose credentials were refused, in that order: when, until when they are left alone, and why."""
+        self.missed = MissedHosts(limit)
         self._number = 0
         self.urgent_changes = 0
         """Rises when a host died, recovered, or was forgotten."""
@@ -106,8 +104,7 @@ class DestDb:
             endpoint = self._endpoint(address, port)
             host = self._known[address, port, profile] = Host(endpoint, profile, self.limits)
             self._hosts_at.setdefault(endpoint, WeakSet()).add(host)
-            if profile in self._refused:
-                self._miss(host, *self._refused[profile], met_tls=True)
+            self.missed.find(host)
         return host
 
     def _endpoint(self, address: str, port: int) -> Endpoint:
@@ -161,10 +158,7 @@ class DestDb:
         """Note that a session over this connection stands."""
         host = connection.host
         mx_set = connection.mx_set
-        if host.misses:
-            self._forget_miss(host)
-        if self._refused and host.profile in self._refused:
-            self._forget_refused(host.profile)
+        self.missed.stand(host)
         self._revive(host.endpoint, mx_set, now)
         if not connection.is_leaving:
             connection.stand()
@@ -242,7 +236,7 @@ class DestDb:
         `met_tls`: what it missed is not TLS."""
         host = connection.host
         self._revive(host.endpoint, connection.mx_set, now)
-        self._miss(host, now, now + self._shortened(self._deaths.first_s), reply, met_tls=met_tls)
+        self.missed.miss(host, now, now + self._shortened(self._deaths.first_s), reply, met_tls=met_tls)
         return host.is_dead(now)
 
     def note_refused(self, connection: Connection, reply: Reply, now: float) -> list[Host]:
@@ -250,46 +244,9 @@ class DestDb:
         profile from now on."""
         profile = connection.host.profile
         self._revive(connection.host.endpoint, connection.mx_set, now)
-        until = now + self._shortened(self._deaths.first_s)
-        self._refused.pop(profile, None)
-        self._refused[profile] = now, until, reply
-        if len(self._refused) > self._limit:
-            self._forget_refused(next(iter(self._refused)))
         hosts = [host for host in self.hosts() if host.profile is profile]
-        for host in hosts:
-            self._miss(host, now, until, reply, met_tls=True)
+        self.missed.refuse(profile, hosts, now, now + self._shortened(self._deaths.first_s), reply)
         return [host for host in hosts if host.is_dead(now)]
-
-    def _miss(self, host: Host, now: float, until: float, reply: Reply, *, met_tls: bool) -> None:
-        host.miss(now, until, reply, met_tls=met_tls)
-        self._missed.pop(host, None)
-        self._missed[host] = None
-        if len(self._missed) > self._limit:
-            self._forget_miss(next(iter(self._missed)))
-
-    @property
-    def has_refused(self) -> bool:
-        """Whether any credentials that were refused wait."""
-        return bool(self._refused)
-
-    def refused_until(self, profile: Profile) -> float:
-        """Until when the credentials of a profile wait that were refused; 0: they were not."""
-        return self._refused[profile][1] if profile in self._refused else 0.0
-
-    def forget_refused(self, profile: Profile) -> None:
-        """Try the credentials of a profile again, if they were refused: there are others by now."""
-        if profile in self._refused:
-            self._forget_refused(profile)
-
-    def _forget_refused(self, profile: Profile) -> None:
-        """Forget that credentials were refused: they are good, or are to be tried."""
-        del self._refused[profile]
-        for host in [host for host in self._missed if host.profile is profile]:
-            self._forget_miss(host)
-
-    def _forget_miss(self, host: Host) -> None:
-        self._missed.pop(host, None)
-        host.meet()
 
     def _remember_dead(self, host: Endpoint) -> None:
         """Keep an endpoint that died just now."""
@@ -310,19 +267,12 @@ class DestDb:
             self._note_change()
         for host in list(self._dead):
             self._forget_dead(host)
-        for profile in list(self._refused):
-            self._forget_refused(profile)
-        for missed in list(self._missed):
-            self._forget_miss(missed)
+        self.missed.forget_all()
 
     def forget_deaths_of(self, hosts: Iterable[Host]) -> None:
         """Clear the failures of these hosts."""
         found = list(hosts)
-        for host in found:
-            self._forget_miss(host)
-        for profile in {host.profile for host in found}:
-            if profile in self._refused:
-                self._forget_refused(profile)
+        self.missed.forget_of(found)
         dead = [host.endpoint for host in found if host.endpoint in self._dead]
         if dead:
             self._note_change()
@@ -339,12 +289,7 @@ class DestDb:
         for host in [host for host, _ in zip(self._dead, range(count), strict=False)]:
             if host.dead_until <= before:
                 self._forget_dead(host)
-        for missed in [missed for missed, _ in zip(self._missed, range(count), strict=False)]:
-            if missed.missed_until <= before:
-                self._forget_miss(missed)
-        for profile in [profile for profile, _ in zip(self._refused, range(count), strict=False)]:
-            if self._refused[profile][1] <= now:
-                del self._refused[profile]
+        self.missed.collect(before, now, count)
 
     # ------------------------------------------------------------------ records
 
@@ -354,6 +299,13 @@ class DestDb:
         for host in list(self._dead | self._closed):
             if host in self._dead or host in self._closed:  # still
                 yield host.record(offset_s)
+
+    def adopt_window(self, address: str, port: int, state: WindowState, now: float) -> None:
+        """Begin with what another process knows of how many connections a host takes. It is kept as a closed host is."""
+        host = self._endpoint(address, port)
+        host.adopt_window(state, now)
+        host.remember(-math.inf, now)
+        self._remember_closed(host)
 
     def adopt(self, records: Iterable[HostRecord], now: float, offset_s: float) -> None:
         """Take over what another copy knows that is newer. Order and repetitions do not matter. No host is dead for longer

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from mailismus.deliver.job import Job
 from mailismus.deliver.limits.sets import DestinationLimits
+from mailismus.deliver.log_line import NO_FIELDS, LogFields
 from mailismus.deliver.route import NextHop
 from mailismus.deliver.schedule.host import Host
 from mailismus.deliver.schedule.line import Line
@@ -160,13 +161,13 @@ class Destination:
         last = self._last_failed()
         return (last.reply if last is not None else None) or NO_HOST
 
-    def fields_of_failure(self) -> bytes:
+    def fields_of_failure(self) -> LogFields:
         """What the log says of TLS with the host that failed last, as `Job.begin` takes it."""
         last = self._last_failed()
         if last is None or not last.is_missing:
-            return b""
+            return NO_FIELDS
         level = self.next_hop.profile.level.value.encode("ascii")
-        return b", tls=" + (level if last.met_tls else b"!" + level)
+        return LogFields.of_tls(level if last.met_tls else b"!" + level)
 
     def _last_failed(self) -> Host | None:
         last = max(reversed(self.labels), key=lambda host: host.died_at, default=None)

@@ -15,6 +15,7 @@ import math
 from mailismus.deliver.host_records import HostRecord
 from mailismus.deliver.limits.window import Window
 from mailismus.mail.reply import Reply
+from mailismus.observe.habits import WindowState
 
 
 class Endpoint:
@@ -72,6 +73,11 @@ class Endpoint:
         self.trial = connection
 
     # ------------------------------------------------------------------ limits
+
+    def adopt_window(self, state: WindowState, now: float) -> None:
+        """Begin with the window of another process."""
+        self.window = Window(None)
+        self.window.restore(state, now)
 
     def refuse(self, now: float, standing: int, reply: Reply) -> None:
         """Note that it refused a connection or a session while so many others stood."""

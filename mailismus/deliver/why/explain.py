@@ -22,6 +22,7 @@ from mailismus.deliver.why.sentences import Times, clear, count
 from mailismus.deliver.why.survey import View
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.outcome import Outcome
+from mailismus.queue.acts.marking import note_of
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.waiting import Waiting
 
@@ -102,7 +103,7 @@ class DeliveryExplanations:
         route, now = self._find_route(entry.recipient, message.sender, message.client, entry.words), times.monotonic
         if not isinstance(route, NextHop):
             return reason
-        refused_until = view.schedule.destdb.refused_until(route.profile)
+        refused_until = view.schedule.destdb.missed.refused_until(route.profile)
         destination = view.schedule.destinations.get(route)
         if refused_until > now:
             name, until, part = with_port(clear(route.host), route.port), refused_until, sentences.WITH_CREDENTIALS
@@ -213,7 +214,10 @@ def settled_reason(entry: Entry, times: Times) -> Reason | None:
     """The reason of an entry that nobody holds, by what the queue knows of it; None: it is due."""
     if entry.area is Area.BOUNCES:
         return Reason(Hold.REPORT, "report", sentences.report(times.at(entry.due_at), entry.reply, entry.host))
-    if entry.due_at <= times.now or entry.area in (Area.HELD, Area.DELETED):
+    note = note_of(entry)
+    if note is not None:
+        return Reason(Hold.ACT, "act", note.decode("ascii"))
+    if entry.due_at <= times.now:
         return None
     sentence = sentences.later(entry.attempts + 1, times.at(entry.due_at), entry.reply, entry.host)
     return Reason(Hold.LATER, "time", sentence)

@@ -56,18 +56,20 @@ class Hold(enum.Enum):
     """It was tried, and waits for its next attempt."""
     REPORT = "report"
     """It failed for good, and waits for its report."""
+    ACT = "act"
+    """An act of an administrator holds it, or has deleted it and keeps it for its undoing."""
     NEXT = "next"
     """Nothing holds it."""
 
     __hash__ = object.__hash__  # by identity: members are keys
 
 
-PLACES = frozenset({Hold.START, Hold.UNDERWAY, Hold.QUEUED, Hold.LATER, Hold.REPORT, Hold.NEXT})
-"""Reasons that hold nothing back: they are neither counted nor logged."""
+PLACES = frozenset({Hold.START, Hold.UNDERWAY, Hold.QUEUED, Hold.LATER, Hold.REPORT, Hold.ACT, Hold.NEXT})
+"""Reasons that hold nothing back, but for an act, which tells of itself: they are neither counted nor logged."""
 
 HOLDS = tuple(hold for hold in Hold if hold not in PLACES)
-BRIEFLY_LEFT_OUT = frozenset({Hold.LATER, Hold.REPORT, Hold.NEXT})
-"""Reasons that a listing has without asking: the last reply, or none."""
+BRIEFLY_LEFT_OUT = frozenset({Hold.LATER, Hold.REPORT, Hold.ACT, Hold.NEXT})
+"""Reasons that a listing has without asking: the last reply, the act, or none."""
 
 
 class Reason(NamedTuple):

@@ -4,6 +4,8 @@ RUNNING -> WAITING -> DONE -> UNDOING -> UNDONE
    ^ |        |
    | v        +-> for entries that were out for delivery: each is acted on when it comes back
 INTERRUPTED
+
+IN FORCE -> DONE -> UNDOING -> UNDONE        a rule for mail to come
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ class ActKind(enum.Enum):
     DELETE = "delete"
     BOUNCE = "bounce"
     REDIRECT = "redirect"
+    HOLD_INCOMING = "hold-incoming"
+    """A rule: mail to come is held."""
 
 
 class ActState(enum.Enum):
@@ -30,6 +34,7 @@ class ActState(enum.Enum):
     INTERRUPTED = "interrupted"
     WAITING = "waiting for deliveries"
     DONE = "done"
+    IN_FORCE = "in force"
     UNDOING = "being undone"
     UNDONE = "undone"
 
@@ -39,6 +44,7 @@ NEXT_STATES: dict[ActState, frozenset[ActState]] = {
     ActState.INTERRUPTED: frozenset((ActState.RUNNING, ActState.UNDOING)),
     ActState.WAITING: frozenset((ActState.RUNNING, ActState.DONE, ActState.UNDOING)),
     ActState.DONE: frozenset((ActState.RUNNING, ActState.UNDOING)),
+    ActState.IN_FORCE: frozenset((ActState.DONE, ActState.UNDOING)),
     ActState.UNDOING: frozenset((ActState.UNDOING, ActState.UNDONE)),
     ActState.UNDONE: frozenset((ActState.UNDOING,)),
 }
@@ -47,13 +53,13 @@ NEXT_STATES: dict[ActState, frozenset[ActState]] = {
 UNFINISHED = frozenset((ActState.RUNNING, ActState.WAITING, ActState.UNDOING))
 """States that a start goes on from."""
 
-UNDOABLE = frozenset((ActKind.HOLD, ActKind.DELETE, ActKind.BOUNCE, ActKind.REDIRECT))
+UNDOABLE = frozenset((ActKind.HOLD, ActKind.DELETE, ActKind.BOUNCE, ActKind.REDIRECT, ActKind.HOLD_INCOMING))
 
 
 @attrs.frozen
 class Order:
     """What an administrator asks for. `words`: the FILTER; none: every entry. `limit` None: all that match. `for_s`: for a
-    hold, seconds until it ends by itself; None: it does not. `relay`: of a redirection alone: `HOST:PORT`, as
+    hold or a rule, seconds until it ends by itself; None: it does not. `relay`: of a redirection alone: `HOST:PORT`, as
     `queue.acts.redirect` writes it."""
 
     kind: ActKind
@@ -92,9 +98,20 @@ class Act:
         return name_of(self.number)
 
     @property
+    def is_in_force(self) -> bool:
+        """Whether it is a rule that holds mail to come."""
+        return self.state is ActState.IN_FORCE
+
+    @property
     def until(self) -> float | None:
         """When what it holds is released; None: never by itself, or it holds nothing."""
         return None if self.order.for_s is None else self.begun_at + self.order.for_s
+
+
+def new_act(number: int, order: Order, begun_at: float) -> Act:
+    """Return the act of this order as it begins."""
+    state = ActState.IN_FORCE if order.kind is ActKind.HOLD_INCOMING else ActState.RUNNING
+    return Act(number, order, begun_at, state)
 
 
 def name_of(number: int) -> str:

@@ -19,13 +19,15 @@ from typing import TextIO
 from mailismus.disk.interface import IDisk, IFile, close_read
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.observe.text import shown
-from mailismus.queue.acts.act import UNFINISHED, Act
+from mailismus.queue.acts.act import UNFINISHED, Act, ActState
 from mailismus.queue.acts.record import encode_event, lines_of, replay
 from mailismus.queue.files.small_file import replace_small_file
 from mailismus.queue.files.state_file import ACTS, DIRECTORY, NEW
 
 MOST_BYTES = 4 << 20
 KEPT_S = 90 * 86400.0
+_NEEDED = UNFINISHED | {ActState.INTERRUPTED, ActState.IN_FORCE}
+"""States of acts that are kept however old they are."""
 
 
 class ActFile:
@@ -47,18 +49,14 @@ class ActFile:
         disk = self._disk
         if not disk.exists(self._path):
             return {}
-        file = disk.open(self._path)
-        try:
-            data = file.read_at(0, file.size())
-        finally:
-            close_read(file)
+        data = _read(disk, self._path)
         acts, _, self._end = replay(data)
         if len(data) > MOST_BYTES:
             newest = max(acts, default=0)
             acts = {
                 number: act
                 for number, act in acts.items()
-                if number == newest or act.state in UNFINISHED or act.begun_at > now - KEPT_S
+                if number == newest or act.state in _NEEDED or act.begun_at > now - KEPT_S
             }
             again = lines_of(acts.values(), now)
             replace_small_file(disk, self._path, self._path + NEW, again)
@@ -92,6 +90,12 @@ class ActFile:
             file.close()
 
 
+def read_acts(disk: IDisk, directory: str) -> dict[int, Act]:
+    """Return the acts of another process's file by number, changing nothing. Raises `OSError`."""
+    path = os.path.join(directory, ACTS)
+    return replay(_read(disk, path))[0] if disk.exists(path) else {}
+
+
 def is_acts_path(path: str) -> bool:
     """Whether a file of this path is the file of acts, as far as its path tells."""
     directory, name = os.path.split(os.path.abspath(path))
@@ -100,11 +104,7 @@ def is_acts_path(path: str) -> bool:
 
 def dump_acts(path: str, out: TextIO) -> None:
     """Print the file of acts readably. Raises `OSError`."""
-    file = PosixDisk(Access.READ_ONLY).open(path)
-    try:
-        data = file.read_at(0, file.size())
-    finally:
-        close_read(file)
+    data = _read(PosixDisk(Access.READ_ONLY), path)
     acts, bad, end = replay(data)
     out.write(f"file of acts, {len(acts)} acts\n")
     for act in acts.values():
@@ -113,3 +113,11 @@ def dump_acts(path: str, out: TextIO) -> None:
         out.write(f"  {act.name} {order.kind.value}, {act.state.value}, user {order.uid}, {act.entries} entries: {told}\n")
     if bad or end < len(data):
         out.write(f"DOES NOT CHECK: {bad + (end < len(data))} lines\n")
+
+
+def _read(disk: IDisk, path: str) -> bytes:
+    file = disk.open(path)
+    try:
+        return file.read_at(0, file.size())
+    finally:
+        close_read(file)

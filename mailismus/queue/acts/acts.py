@@ -1,4 +1,4 @@
-"""All acts of one queue: begun, gone on with after a start, interrupted, undone, listed.
+"""All acts of one queue: begun, gone on with after a start, interrupted, undone, listed; rules for mail to come among them.
 
 *Rules*: an act is durable in the file of acts before its first slice, with who ordered it, when and why. One act runs at a
 time; the others wait in FIFO order. After a failed write to that file no act begins or goes on before the next start.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 from twisted.internet.defer import Deferred, DeferredLock
-from twisted.internet.interfaces import IReactorTime
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -19,13 +19,20 @@ from twisted.python.failure import Failure
 from mailismus.disk.worker import IWorker
 from mailismus.errors import StartError, StorageError
 from mailismus.queue.acting import Acting
-from mailismus.queue.acts.act import NEXT_STATES, UNDOABLE, UNFINISHED, Act, ActState, Order, name_of
+from mailismus.queue.acts.act import NEXT_STATES, UNDOABLE, UNFINISHED, Act, ActState, Order, name_of, new_act
 from mailismus.queue.acts.act_file import ActFile
 from mailismus.queue.acts.keeping import Keeping
 from mailismus.queue.acts.record import begin_event, count_event
+from mailismus.queue.acts.rule import Rule
+from mailismus.queue.acts.rules import MOST_RULES, Rules
 from mailismus.queue.acts.run import ActRun, Keep, filter_of
+from mailismus.queue.filter import FilterError
+from mailismus.queue.throttle import WorkThrottle
 
 _ENDS = frozenset((ActState.DONE, ActState.UNDONE, ActState.INTERRUPTED))
+
+STOP_S = 10.0
+"""Seconds that a stop waits for the slices under way."""
 
 LOOK_S = 0.2
 """Seconds between two looks at an act that runs, for those who watch it."""
@@ -40,13 +47,24 @@ class KeepSettings:
 
 
 class Acts:
-    """Acts of one queue. `worker`: one thread, for the file."""
+    """Acts of one queue. `worker`: one thread, for the file; `throttle`: of their work; None: they never pause for other
+    work."""
 
     _log = Logger()
 
-    def __init__(self, acting: Acting, file: ActFile, worker: IWorker, clock: IReactorTime, settings: KeepSettings) -> None:
+    def __init__(
+        self,
+        acting: Acting,
+        file: ActFile,
+        worker: IWorker,
+        clock: IReactorTime,
+        settings: KeepSettings,
+        throttle: WorkThrottle | None = None,
+    ) -> None:
+        self._throttle = throttle or WorkThrottle()
         self._acting, self._file, self._worker, self._clock, self._settings = acting, file, worker, clock, settings
         self._keeping = Keeping(acting, clock)
+        self._rules = Rules(acting, clock)
         self._acts: dict[int, Act] = {}
         self._runs: dict[int, ActRun] = {}
         """Acts that run, wait for entries that are out, or are being undone."""
@@ -56,13 +74,20 @@ class Acts:
         self._is_stopped = False
 
     def load(self) -> None:
-        """Read the file. Blocks; raises `OSError`."""
+        """Read the file, and put its rules in force. Blocks; raises `OSError`."""
         self._acts = self._file.load(self._acting.now())
+        for number, act in sorted(self._acts.items()):
+            if act.is_in_force:
+                try:
+                    self._rules.add(self._rules.new(act))
+                except FilterError as error:
+                    self._log.error("Rule {name} is not in force: {error}", name=name_of(number), error=error)
 
     def start(self) -> None:
         """Begin: go on with what a stop has left unfinished."""
         self._worker.start()
         self._keeping.start()
+        self._rules.start(self._note_rule)
         for number, act in sorted(self._acts.items()):
             if act.state in UNFINISHED:
                 run = self._new_run(act)
@@ -70,20 +95,36 @@ class Acts:
                 self._log.info("Act {name} goes on.", name=name_of(number))
 
     def stop(self) -> Deferred[None]:
-        """Begin no slice any more. Fires when those under way have ended."""
-        return Deferred.fromCoroutine(self._stop())
-
-    async def _stop(self) -> None:
+        """Begin no slice any more. Fires when those under way have ended, or behind `STOP_S`: no disk holds up a stop."""
         self._is_stopped = True
         for run in self._runs.values():
             run.interrupt()
+        stopped: Deferred[None] = Deferred()
+        late = self._clock.callLater(STOP_S, self._leave, stopped)
+        Deferred.fromCoroutine(self._finish()).addBoth(self._finished, late, stopped)
+        return stopped
+
+    async def _finish(self) -> None:
         ended = self._keeping.stop()
         if ended is not None:
             await ended
         await self._lock.acquire()
         self._lock.release()
+        await self._rules.stop()
         await self._worker.run(self._file.close)
-        self._worker.stop()
+
+    def _finished(self, result: Failure | None, late: IDelayedCall, stopped: Deferred[None]) -> None:
+        if isinstance(result, Failure):
+            self._log.warn("The acts do not end as they should: {error}", error=result.value)
+        if late.active():
+            late.cancel()
+            self._worker.stop()
+            stopped.callback(None)
+
+    def _leave(self, stopped: Deferred[None]) -> None:
+        self._log.warn("A slice of an act has not ended after {seconds:.0f} s: the next start goes on.", seconds=STOP_S)
+        self._worker.leave()
+        stopped.callback(None)
 
     def reload(self, settings: KeepSettings) -> None:
         """Set other bounds, for what is deleted from now on."""
@@ -105,16 +146,22 @@ class Acts:
         return deferLater(self._clock, LOOK_S)
 
     async def begin(self, order: Order) -> ActRun:
-        """Begin an act; it is durable, and goes on by itself. Raises `StartError`, `FilterError`."""
+        """Begin an act, or put a rule in force; it is durable, and goes on by itself. Raises `StartError`, `FilterError`."""
         self._refuse_trouble()
-        act = Act(max(self._acts, default=0) + 1, order, self._acting.now())
-        filter_of(act)
+        act = new_act(max(self._acts, default=0) + 1, order, self._acting.now())
+        rule = self._new_rule(act) if act.is_in_force else None
+        if rule is None:
+            filter_of(act)
         self._acts[act.number] = act
         try:
             await self._append(begin_event(act))
         except OSError:
             del self._acts[act.number]
             raise StartError(os.EX_IOERR, self._trouble) from None
+        if rule is not None:
+            if self._now_of(act.number).is_in_force:  # else it was undone meanwhile
+                self._rules.add(rule)
+            return self._ended_run(act)
         run = self._new_run(act)
         self._launch(run, is_undo=False)
         return run
@@ -126,7 +173,7 @@ class Acts:
         if act.state is not ActState.INTERRUPTED:
             raise StartError(os.EX_DATAERR, f"act {act.name} is {act.state.value}: only an interrupted one is resumed")
         run = self._new_run(act)
-        await self._change(run, ActState.RUNNING)
+        await self._change_or_refuse(run, ActState.RUNNING, act)
         self._launch(run, is_undo=False)
         return run
 
@@ -143,8 +190,13 @@ class Acts:
             before.interrupt()
         await self._lock.acquire()
         self._lock.release()
-        run = self._new_run(attrs.evolve(self._now_of(number), undone_by=uid))
-        await self._change(run, ActState.UNDOING)
+        act = self._now_of(number)
+        run = self._new_run(attrs.evolve(act, undone_by=uid))
+        await self._change_or_refuse(run, ActState.UNDOING, act)
+        rule = self._rules.end(number)
+        if rule is not None:
+            await rule.quiet()
+            run.take_counts(rule.act)
         self._launch(run, is_undo=True)
         return run
 
@@ -157,15 +209,32 @@ class Acts:
 
     def _now_of(self, number: int) -> Act:
         run = self._runs.get(number)
-        return run.act if run is not None else self._acts[number]
+        return run.act if run is not None else self._rules.act_of(number) or self._acts[number]
 
     def _new_run(self, act: Act) -> ActRun:
         before = self._runs.get(act.number)
         if before is not None:
             self._acting.awaited.forget(before)
-        keep = Keep(self._settings.kept_s, self._settings.most_bytes, self._used_bytes)
-        run = self._runs[act.number] = ActRun(act, self._acting, keep, self._clock, self._on_change)
+        run = self._runs[act.number] = self._make_run(act)
         return run
+
+    def _make_run(self, act: Act) -> ActRun:
+        keep = Keep(self._settings.kept_s, self._settings.most_bytes, self._used_bytes)
+        return ActRun(act, self._acting, keep, self._clock, self._throttle, self._on_change)
+
+    def _ended_run(self, act: Act) -> ActRun:
+        """Return the run of a rule, which goes over nothing."""
+        run = self._make_run(act)
+        run.end()
+        return run
+
+    def _new_rule(self, act: Act) -> Rule:
+        """Return the rule of an act that begins. Raises `StartError`, `FilterError`."""
+        rule = self._rules.new(act)
+        if sum(one.is_in_force for one in self._acts.values()) >= MOST_RULES:
+            text = f"{MOST_RULES} rules for mail to come are in force, and no more may be: end one by queue undo"
+            raise StartError(os.EX_DATAERR, text)
+        return rule
 
     def _used_bytes(self) -> int:
         """Return at most how many bytes of deleted mail are kept."""
@@ -187,7 +256,7 @@ class Acts:
                 return  # the file says that it is unfinished: the next start goes on
             await self._change(run, _end_of(run, is_undo=is_undo))
         except (StorageError, OSError) as error:
-            run.fail(str(error))
+            run.fail(self._trouble or str(error))
             self._log.error("Act {name} was interrupted: {error}", name=run.act.name, error=error)
             if not is_undo and not self._trouble:
                 await self._change(run, ActState.INTERRUPTED)
@@ -212,9 +281,25 @@ class Acts:
         if state in _ENDS and self._runs.get(run.act.number) is run:
             del self._runs[run.act.number]
 
+    async def _change_or_refuse(self, run: ActRun, state: ActState, before: Act) -> None:
+        """Let a run that was ordered enter this state. Raises `StartError`: the act is as it was before."""
+        try:
+            await self._change(run, state)
+        except OSError:
+            self._acts[before.number] = before
+            self._runs.pop(before.number, None)
+            raise StartError(os.EX_IOERR, self._trouble) from None
+
     async def _record(self, run: ActRun) -> None:
-        self._acts[run.act.number] = run.act
-        await self._append(count_event(run.act, self._acting.now()))
+        await self._note(run.act)
+
+    async def _note_rule(self, act: Act) -> None:
+        if act.number not in self._runs:  # else it is being undone, which tells of it
+            await self._note(act)
+
+    async def _note(self, act: Act) -> None:
+        self._acts[act.number] = act
+        await self._append(count_event(act, self._acting.now()))
 
     async def _append(self, event: Mapping[str, object]) -> None:
         if self._trouble:

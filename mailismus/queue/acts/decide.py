@@ -5,6 +5,7 @@
     delete   all but deleted                         -> deleted, or removed
     bounce   incoming, deferred, hold                -> bounces; of a message without a sender: as delete
     redirect incoming, deferred, hold                -> where it is, its relay in its words
+    rule     new mail                                -> hold, from the commit on that brings it (`queue.acts.rules`)
     undo     what the act has in hold, deleted, bounces -> where it stood; what it redirected: without its relay
 
 *Not here*: which entries match the filter (`queue.filter`); entries that are out (`queue.acts.run`).
@@ -28,7 +29,7 @@ CONCERNED = {
     ActKind.BOUNCE: frozenset((Area.INCOMING, Area.DEFERRED, Area.HELD)),
     ActKind.REDIRECT: frozenset((Area.INCOMING, Area.DEFERRED, Area.HELD)),
 }
-"""The areas whose entries an act changes."""
+"""The areas whose entries an act changes; a rule changes none."""
 
 KEEPS = frozenset((Area.HELD, Area.DELETED, Area.BOUNCES))
 """The areas in which an entry is in the hands of an act."""

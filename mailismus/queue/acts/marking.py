@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from mailismus.mail.attempts import fitting
 from mailismus.mail.words import decode_words, encode_words
 from mailismus.queue.acts.act import name_of, number_of
 from mailismus.queue.interface import Area, Entry
@@ -25,7 +26,7 @@ def marked(entry: Entry, number: int) -> bytes:
     was = b"%b:%d" % (entry.area.value.encode("ascii"), int(entry.due_at * 1000 + 0.01))
     facts[ACT] = _join([name_of(number).encode("ascii"), *_split(facts.get(ACT))])
     facts[WAS] = _join([was, *_split(facts.get(WAS))])
-    return encode_words(facts) or b""
+    return fitting(encode_words(facts) or b"")
 
 
 def act_of(entry: Entry) -> int | None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from mailismus.queue.acts.act import Act, ActKind, ActState, Order
+from mailismus.queue.acts.act import Act, ActKind, ActState, Order, new_act
 from mailismus.queue.acts.redirect import parse_relay
 
 BEGIN, COUNT = "begin", "count"
@@ -106,7 +106,7 @@ def _begun(number: int, value: Mapping[str, object]) -> Act:
         float(str(for_s)) if for_s is not None else None,
         _relay_of(value["relay"]) if kind is ActKind.REDIRECT else "",
     )
-    return Act(number, order, float(str(value["at"])))
+    return new_act(number, order, float(str(value["at"])))
 
 
 def _relay_of(value: object) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from mailismus.config.values.names import format_host_port, parse_host_port
+from mailismus.mail.attempts import fitting
 from mailismus.mail.words import decode_words, encode_words
 from mailismus.queue.acts.act import name_of, number_of
 
@@ -52,7 +53,7 @@ def with_redirects(words: bytes | None, redirects: list[Redirect]) -> bytes:
     facts.pop(VIA, None)
     if redirects:
         facts[VIA] = ",".join(f"{name_of(one.act)}:{one.relay}" for one in redirects[:MOST_RELAYS]).encode("ascii")
-    return encode_words(facts) or b""
+    return fitting(encode_words(facts) or b"")
 
 
 def _redirect_of(part: str) -> Redirect | None:

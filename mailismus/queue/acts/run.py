@@ -9,37 +9,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import attrs
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from mailismus.mail.ids import QueueId, spool_name
-from mailismus.observe.text import plain
+from mailismus.mail.ids import QueueId
 from mailismus.queue.acting import Acting
 from mailismus.queue.acts.act import Act, ActKind, ActState
 from mailismus.queue.acts.decide import CONCERNED, has_acted, is_of, settlement_of, undone
+from mailismus.queue.acts.lines import acted_line, restored_line
 from mailismus.queue.filter import parse_filter
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Area, Entry, Filter, Message, Page, Settlement
+from mailismus.queue.throttle import ACT_SHARE, WorkThrottle
 
 SLICE = 500
 """Entries of a slice, about."""
 MOST_PASSES = 4
 """Passes over the queue, at most: what moved while one went on is found by the next."""
-REST = 1.0
-"""Seconds of rest behind a slice, for each second that it took: deliveries go first."""
-MOST_REST_S = 0.5
-
-_DONE = {
-    ActKind.HOLD: b"held",
-    ActKind.RELEASE: b"released",
-    ActKind.DELETE: b"deleted",
-    ActKind.BOUNCE: b"bounced",
-    ActKind.REDIRECT: b"redirected",
-}
-
+LATER = 10.0
+"""Processor seconds that a slice costs in all, for each until its commit has begun: its batch, its place in the
+index and its checkpoint come behind that."""
+LEAST_REST_S = 0.001
+PART_S = 0.05
+"""Processor seconds that are rested for at once: an act that is interrupted ends soon."""
 
 Make = Callable[[Message, Entry, float], Settlement]
 """Makes the settlement of an entry; so many bytes more may be kept."""
@@ -82,7 +79,7 @@ def filter_of(act: Act) -> Filter:
 
 def undo_filter_of(act: Act) -> Filter:
     """Return what undoing the act is for."""
-    area = {ActKind.HOLD: Area.HELD, ActKind.DELETE: Area.DELETED}.get(act.order.kind)
+    area = {ActKind.HOLD: Area.HELD, ActKind.HOLD_INCOMING: Area.HELD, ActKind.DELETE: Area.DELETED}.get(act.order.kind)
     return Filter(None, area, lambda message, entry: is_of(act, entry))
 
 
@@ -91,7 +88,13 @@ class ActRun:
     behind each slice, with the act."""
 
     def __init__(
-        self, act: Act, acting: Acting, keep: Keep, clock: IReactorTime, on_change: Callable[[ActRun], None]
+        self,
+        act: Act,
+        acting: Acting,
+        keep: Keep,
+        clock: IReactorTime,
+        throttle: WorkThrottle,
+        on_change: Callable[[ActRun], None],
     ) -> None:
         self.act = act
         self.gaps = Gaps()
@@ -101,7 +104,7 @@ class ActRun:
         """It has gone over the whole queue, or was stopped."""
         self.trouble = ""
         """Why it has ended before its time; empty: it has not."""
-        self._acting, self._keep, self._clock, self._on_change = acting, keep, clock, on_change
+        self._acting, self._keep, self._clock, self._throttle, self._on_change = acting, keep, clock, throttle, on_change
         self._is_stopped = False
 
     def enter(self, state: ActState) -> None:
@@ -115,6 +118,10 @@ class ActRun:
     def end(self) -> None:
         """Note that it goes over the queue no more."""
         self.is_scanned = True
+
+    def take_counts(self, act: Act) -> None:
+        """Take over the counts of the act as it is known elsewhere."""
+        self.act = attrs.evolve(self.act, entries=act.entries, messages=act.messages)
 
     def interrupt(self) -> None:
         """End behind the slice under way."""
@@ -136,7 +143,6 @@ class ActRun:
 
     async def undo(self, record: RecordRun) -> None:
         """Restore what is in the act's hands. Raises as `do`."""
-        self._acting.awaited.forget(self)
         wanted = undo_filter_of(self.act)
         before = -1
         while before != self.act.restored and not self._is_stopped:
@@ -152,22 +158,38 @@ class ActRun:
         cursor: object | None = None
         has_out = False
         while True:
-            began_s = self._clock.seconds()
-            page = await self._acting.claim(wanted, cursor, SLICE)
+            claiming, looked_s = self._throttle.metered(partial(self._acting.claim, wanted, cursor, SLICE))()
+            page = await claiming
             self.gaps.add(page.gaps)
             if make is not None and page.out and self.act.order.limit is None:
                 has_out = True
                 self._acting.expect(page.out, self)
                 self.waiting = self._acting.awaited.count(self)
+            used_s = 0.0
             if page.messages:
-                await self._slice(page, make)
+                used_s = await self._slice(page, make)
                 await record(self)
             cursor = page.cursor
             if cursor is None or (self._is_over() if make is not None else self._is_stopped):
                 return has_out
-            await deferLater(self._clock, min(MOST_REST_S, REST * max(0.0, self._clock.seconds() - began_s)))
+            await self._rest(looked_s + used_s * LATER)
 
-    async def _slice(self, page: Page, make: Make | None) -> None:
+    async def _rest(self, used_s: float) -> None:
+        """Leave the server to mail behind work that costs so many processor seconds."""
+        await deferLater(self._clock, LEAST_REST_S)
+        while used_s > 0 and not self._is_stopped:
+            await self._throttle.rest(min(used_s, PART_S), ACT_SHARE)
+            used_s -= PART_S
+
+    async def _slice(self, page: Page, make: Make | None) -> float:
+        """Settle a page in one commit. Return the processor seconds that it took until that had begun."""
+        (settled, change), used_s = self._throttle.metered(lambda: self._begin_slice(page, make))()
+        await settled
+        self.act = change(self.act)
+        return used_s
+
+    def _begin_slice(self, page: Page, make: Make | None) -> tuple[Deferred[None], Callable[[Act], Act]]:
+        """Begin the commit of a slice. Return when it is durable, and what the act's counts are then."""
         act, now, room_bytes = self.act, self._acting.now(), self._keep.room_bytes()
         limit = act.order.limit if make is not None else None
         settlements: list[Settlement] = []
@@ -184,33 +206,25 @@ class ActRun:
                 has_some = True
                 is_kept = is_kept or one.area is Area.DELETED
                 removed += one.area is None
-                lines.append(self._line(message, entry, is_undone=make is None))
+                lines.append((restored_line if make is None else acted_line)(act, message, entry))
             messages += has_some
             kept_bytes += message.stored_bytes if is_kept else 0
         if not settlements:
-            return
-        await self._acting.settle(page.messages, settlements, lines)
+            return succeed(None), lambda act: act
+        settled = Deferred.fromCoroutine(self._acting.settle(page.messages, settlements, lines))
         if make is None:
-            self.act = attrs.evolve(self.act, restored=self.act.restored + len(settlements))
-            return
-        self.act = attrs.evolve(
-            self.act,
-            entries=self.act.entries + len(settlements),
-            messages=self.act.messages + messages,
-            removed=self.act.removed + removed,
-            kept_bytes=self.act.kept_bytes + kept_bytes,
+            return settled, lambda act: attrs.evolve(act, restored=act.restored + len(settlements))
+        return settled, lambda act: attrs.evolve(
+            act,
+            entries=act.entries + len(settlements),
+            messages=act.messages + messages,
+            removed=act.removed + removed,
+            kept_bytes=act.kept_bytes + kept_bytes,
         )
 
     def _settlement(self, message: Message, entry: Entry, room_bytes: float) -> Settlement:
         kept_s = self._keep.kept_s if message.stored_bytes <= room_bytes else 0.0
         return settlement_of(self.act, message, entry, self._acting.now(), kept_s)
-
-    def _line(self, message: Message, entry: Entry, *, is_undone: bool) -> bytes:
-        act = self.act
-        what = b"restored" if is_undone else _DONE[act.order.kind]
-        reason = plain(act.order.reason.encode("utf-8", "backslashreplace"))
-        words = (spool_name(message.spool_id), plain(entry.recipient), what, act.name.encode(), reason)
-        return b"%b: to=<%b>, status=%b (act %b: %b)" % words
 
     # `AwaitingAct`
 
@@ -222,7 +236,7 @@ class ActRun:
     def came_back(self, message: Message, entry: Entry, settlement: Settlement | None) -> None:
         self.waiting = self._acting.awaited.count(self)
         if settlement is not None:
-            self._acting.log([self._line(message, entry, is_undone=False)])
+            self._acting.log([acted_line(self.act, message, entry)])
             is_kept = settlement.area is Area.DELETED
             self.act = attrs.evolve(
                 self.act,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import is_
 from typing import Generic, TypeVar
 
@@ -27,6 +27,10 @@ MOST_PASSED = 5000
 """Messages that one take moves to the lines of senders that were passed over: a take must be short."""
 
 
+NONE_OUT: frozenset[int] = frozenset()
+"""Of a message without an entry that is out: an empty set of its own would be a third of its memory while it waits."""
+
+
 class DueMessage:
     """One message of the index. A provider adds its own facts in a subclass."""
 
@@ -38,10 +42,29 @@ class DueMessage:
         handed out as it is, if all are taken at once."""
         self.entries: dict[int, Entry] = {}
         """By number."""
-        self.out: set[int] = set()
-        """Numbers of the entries that are out."""
+        self.out: set[int] | frozenset[int] = NONE_OUT
+        """Numbers of the entries that are out. Read only: `go_out` and `come_back` change them."""
         self.since = 0.0
         """When it was added, UTC seconds."""
+
+    def changing_out(self) -> set[int]:
+        """The numbers of the entries that are out, to add to them."""
+        out = self.out
+        if not isinstance(out, set):
+            out = self.out = set()
+        return out
+
+    def go_out(self, numbers: Iterable[int]) -> None:
+        """Note that these entries are out."""
+        self.changing_out().update(numbers)
+
+    def come_back(self, numbers: Iterable[int]) -> None:
+        """Note that these entries are out no more."""
+        out = self.out
+        if isinstance(out, set):
+            out.difference_update(numbers)
+            if not out:
+                self.out = NONE_OUT
 
 
 M = TypeVar("M", bound=DueMessage)
@@ -174,7 +197,7 @@ class DueEntries(Generic[M]):
                 and not (first or out or given_back)
                 and all(map(is_, waiting, by_number.values()))
             ):
-                out.update(by_number)
+                known.go_out(by_number)
                 limit -= count
                 taken.append(template)
                 del area.by_id[template.spool_id]
@@ -218,13 +241,15 @@ class DueEntries(Generic[M]):
         than wanted."""
         known = ready.message
         template = known.message
-        waiting, first, out, by_number, given_back = ready.entries, ready.first, known.out, known.entries, self.given_back
+        waiting, first, by_number, given_back = ready.entries, ready.first, known.entries, self.given_back
         left = len(waiting) - first
         room = wanted = min(limit, left)
         if shares is not None and wanted:
             room = shares.room_for(template.sender, wanted, is_cut=wanted < left)
         is_refused = room < wanted
-        entries: list[Entry] = []
+        if room <= 0:
+            return 0, is_refused
+        out, entries = known.changing_out(), list[Entry]()
         while room > 0 and first < len(waiting):
             entry = waiting[first]
             first += 1
@@ -240,20 +265,7 @@ class DueEntries(Generic[M]):
             first = 0
         ready.first = first
         if entries:
-            taken.append(
-                Message(
-                    template.spool_id,
-                    template.sender,
-                    template.client,
-                    template.eightbit,
-                    template.received_at,
-                    template.size_bytes,
-                    template.recipient_count,
-                    entries,
-                    template.stuffed_dots,
-                    template.words,
-                )
-            )
+            taken.append(template.with_entries(entries))
         return len(entries), is_refused
 
     def _is_over(self, area: _AreaIndex[M], ready: _Ready[M]) -> bool:
@@ -282,14 +294,14 @@ class DueEntries(Generic[M]):
         known = self.messages[spool_id]
         if number in known.out:
             return False
-        known.out.add(number)
+        known.go_out((number,))
         self.given_back.pop(queue_id, None)
         return True
 
     def end(self, known: M, numbers: Sequence[int]) -> bool:
         """Remove entries that are there. Return whether the message has none left."""
         entries, spool_id = known.entries, known.message.spool_id
-        known.out.difference_update(numbers)
+        known.come_back(numbers)
         if self.given_back:
             for number in numbers:
                 self.given_back.pop(QueueId(spool_id, number), None)

@@ -20,10 +20,25 @@ from mailismus.queue.interface import Area, Entry, Latest
 
 SPARE_TIMES = 1000
 """Times of entries that are gone that are no reason to look through all."""
+COUNTED_S = 0.2
+"""Seconds for which the number of entries that are out is good enough: it is counted message by message."""
 
 
 class DueIndex(DueEntries[M]):
     """The same, with what changes the times of entries, and what is asked about them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counted_at, self._counted_out = -1.0, 0
+
+    def has_room(self, most: int, now: float) -> bool:
+        """Whether fewer than `most` entries wait. Those that are out do not count: the caller of `take` bounds them."""
+        if self.entry_count < most:
+            return True
+        if not 0 <= now - self._counted_at < COUNTED_S:
+            self._counted_at = now
+            self._counted_out = sum(len(known.out) for known in self.messages.values())
+        return self.entry_count - self._counted_out < most
 
     def give_back(self, queue_ids: Iterable[QueueId], not_before: float) -> set[Area]:
         """As `IQueue.give_back`. Return the areas of the entries."""
@@ -33,7 +48,7 @@ class DueIndex(DueEntries[M]):
             if known is None:
                 continue
             if number in known.out:
-                known.out.discard(number)
+                known.come_back((number,))
                 entry = known.entries[number]
                 self._areas[entry.area].wait(spool_id, number, not_before)
                 self.given_back[QueueId(spool_id, number)] = not_before
@@ -43,7 +58,7 @@ class DueIndex(DueEntries[M]):
     def replace(self, known: M, successor: Entry, now: float) -> None:
         """Replace the entry of the same number, if there is one."""
         number = successor.number
-        known.out.discard(number)
+        known.come_back((number,))
         self.given_back.pop(QueueId(known.message.spool_id, number), None)
         if number in known.entries:
             self.put(known, successor, now)
@@ -54,7 +69,7 @@ class DueIndex(DueEntries[M]):
         if moved is not None:
             self.entry_count -= 1
             self._areas[moved.area].entry_count -= 1
-        known.out.discard(number)
+        known.come_back((number,))
         self.given_back.pop(QueueId(known.message.spool_id, number), None)
         if not known.entries:
             self._forget(known)

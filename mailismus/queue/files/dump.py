@@ -57,7 +57,7 @@ def dump_file(
     elif not _dump_set_aside(path, out, disk):
         text = (
             f"{path} is no file of a queue: dump prints {names}, message files (.msg), "
-            "files of corrupt/, state/hosts, and the files provider and lock"
+            "files of corrupt/, state/hosts and history, and the files provider and lock"
         )
         raise StartError(os.EX_DATAERR, text)
 

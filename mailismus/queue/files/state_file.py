@@ -8,7 +8,8 @@
 empty or cut anywhere, so each line checks alone: a line that does not is passed over, and without a first line that checks
 the file tells nothing. `NAME` and `FORMAT` are those of the content, which its owner knows; the frame stays.
 
-*Not here*: the meaning of a line, and when the file is written: both are its owner's. The `hosts` are of `deliver`.
+*Not here*: the meaning of a line, and when the file is written: both are its owner's. The `hosts` are of `deliver`, the
+`history` is of `web`.
 
 Source: `docs/formats/state.md`.
 """
@@ -20,6 +21,7 @@ import os
 import re
 import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple, TextIO
 
 from mailismus.disk.interface import IDisk, NameKind, close_read
@@ -33,7 +35,10 @@ DIRECTORY = "state"
 HOSTS = "hosts"
 """What is known of mail hosts."""
 
-NAMES = (HOSTS,)
+HISTORY = "history"
+"""Figures of the last day, for the web page."""
+
+NAMES = (HOSTS, HISTORY)
 """The state files that there are."""
 
 ACTS = "acts"
@@ -111,6 +116,25 @@ def read_state(disk: IDisk, path: str) -> StateFile | None:
     if found is None:
         raise Corrupt(path, 0, "its first line is not that of a state file")
     return found
+
+
+def write_state(disk: IDisk, directory: str, name: str, of_format: int, lines: Sequence[bytes]) -> None:
+    """Replace the state file of this name in a directory. Blocks. Raises `OSError`: the file is as it was then, and the room
+    of the new one is free again if the disk permits. Durable afterwards: nothing."""
+    path = os.path.join(directory, name)
+    with suppress(FileNotFoundError):
+        disk.unlink(path + NEW)
+    try:
+        file = disk.create(path + NEW)
+        try:
+            file.write_at(0, [encode_state(name, of_format, lines)])
+        finally:
+            file.close()
+        disk.rename(path + NEW, path)
+    except OSError:
+        with suppress(OSError):
+            disk.unlink(path + NEW)
+        raise
 
 
 def is_state_path(path: str) -> bool:

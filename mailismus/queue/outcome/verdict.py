@@ -18,6 +18,7 @@ from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.queue.clock.ages import Ages, Jump
 from mailismus.queue.interface import Area, Entry, Latest, Message, Settlement
 from mailismus.queue.outcome.disposition import Disposition
+from mailismus.queue.outcome.history import with_outcome
 from mailismus.queue.outcome.retry import (
     SLACK_S,
     RetryRule,
@@ -63,14 +64,16 @@ class Verdicts:
         if outcome.kind is OutcomeKind.DEFERRED:
             due_at = self._next_attempt_at(message, entry, outcome, taken_at, now)
             if due_at is not None:
-                settlement = Settlement(queue_id, Area.DEFERRED, due_at, attempts, outcome.reply, outcome.host)
+                words: bytes | None = with_outcome(entry, outcome, Disposition.DEFERRED, now, due_at - now)
+                settlement = Settlement(queue_id, Area.DEFERRED, due_at, attempts, outcome.reply, outcome.host, words)
                 return Disposition.DEFERRED, settlement
             disposition = Disposition.EXPIRED
         else:
             disposition = Disposition.BOUNCED
         if not message.sender:
             return disposition, Settlement(queue_id, None)
-        return disposition, Settlement(queue_id, Area.BOUNCES, now, attempts, outcome.reply, outcome.host)
+        words = with_outcome(entry, outcome, disposition, now) if entry.attempts else None
+        return disposition, Settlement(queue_id, Area.BOUNCES, now, attempts, outcome.reply, outcome.host, words)
 
     def _next_attempt_at(
         self, message: Message, entry: Entry, outcome: Outcome, taken_at: float | None, now: float

@@ -89,6 +89,13 @@ class ClientEngine(TransactionEnds[T]):
         assert self._envelope is None, "two transactions would mix"
         self._owner.send((self._write_envelope(transaction),))
 
+    def send_content(self, content: bytes) -> None:
+        """Send the content that `content_of` was called for, the final dot, and the next transaction behind it. It is one
+        write, where `send_piece` and `end_content` need two."""
+        transaction, self._content = self._content, None
+        if transaction is not None:
+            self._send_end(transaction, content if content[-2:] == b"\r\n" else content + b"\r\n")
+
     def send_piece(self, piece: bytes) -> None:
         """Send the next piece of the content that `content_of` was called for."""
         if self._content is not None and piece:
@@ -240,8 +247,7 @@ class ClientEngine(TransactionEnds[T]):
         self._content, self._tail = transaction, b""
         content = self._owner.content_of(transaction)
         if content is not None and self._content is transaction:
-            self._content = None
-            self._send_end(transaction, content if content[-2:] == b"\r\n" else content + b"\r\n")
+            self.send_content(content)
         return None
 
     def _end_nobodys(self) -> None:

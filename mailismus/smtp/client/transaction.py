@@ -179,7 +179,8 @@ class TransactionOwner(EngineOwner, Protocol[T]):
     def content_of(self, transaction: T) -> bytes | None:
         """Return the content as on the wire: lines end in CRLF, dot-stuffed, without the final dot. Called once for each.
 
-        None: it comes in pieces, by `send_piece` and `end_content`, or `spoil_content`.
+        None: it comes later, whole by `send_content`, or in pieces by `send_piece` and `end_content`; or `spoil_content` is
+        called.
         """
 
     def on_refused(self, transaction: T, position: int, reply: Reply) -> None:

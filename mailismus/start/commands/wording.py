@@ -23,6 +23,7 @@ examples:
   mailismus why example.org     # why mail for a domain is still here
   mailismus queue flush         # try deferred mail now
   mailismus top                 # a live screen of the running server
+  mailismus plan                # a forecast: when mail will be delivered
   mailismus demo                # a playground on this machine alone
   mailismus tls example.org     # what the servers of a domain show of TLS
   mailismus shell               # queue commands and why, interactive

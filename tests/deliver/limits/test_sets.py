@@ -199,3 +199,17 @@ def test_each_window_has_a_chance_of_its_own() -> None:
         window.note_cut(0.0, -1.0)
         ends.append(window.opens_at(0.0))
     assert ends == [5.0, 5.5]
+
+
+def test_windows_of_another_process_are_taken_over() -> None:
+    limits, other = limits_of(), limits_of()
+    held = limits.hold(b"b.example", ["mx.b.example"], 25)
+    limits.hold(b"c.example", ["mx.c.example"], 25)
+    held.window.note_cut(10.0, 5.0)
+    told = list(limits.windows(11.0))
+    assert [key for key, _ in told] == [held.mx_set.key]
+    for key, state in told:
+        other.adopt(key, state, 100.0)
+        other.adopt(key, state._replace(size=9), 100.0)  # it is known now
+    found = other.hold(b"b.example", ["MX.b.example".lower()], 25)
+    assert found.window.state(100.0) == held.window.state(11.0)

@@ -488,3 +488,21 @@ def test_it_is_the_plain_rule(limit: int, steps: list[tuple[str, float, int]]) -
                 assert window.allows(count, now) == plain.allows(count)
         assert (window.size, window.is_cut, window.cut_at) == (plain.size, plain.before > 0, plain.cut_at)
         assert 1 <= window.size <= (limit or math.inf)
+
+
+@pytest.mark.parametrize("cuts", range(4))
+def test_another_window_goes_on_where_one_is(cuts: int) -> None:
+    window, other = Window(20), Window(20)
+    now = 1000.0
+    for _ in range(40):
+        window.note_delivered(window.size)
+    for _ in range(cuts):
+        now += 1.0
+        window.note_cut(now, now)
+    other.restore(window.state(now), now + 5000.0)  # of another clock
+    for step in range(200):
+        now += 1.0
+        assert window.allows(0, now) == other.allows(0, now + 5000.0), step
+        window.note_delivered(window.size)
+        other.note_delivered(other.size)
+        assert window.size == other.size, step

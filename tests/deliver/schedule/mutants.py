@@ -20,6 +20,7 @@ from mailismus.deliver.schedule import (
     handing_out,
     host,
     line,
+    missed,
     parked,
     placing,
     pool,
@@ -36,6 +37,7 @@ from tests.deliver.schedule import (
     test_line,
     test_parked,
     test_pool,
+    test_profiles,
     test_schedule,
 )
 
@@ -47,6 +49,7 @@ TESTS = {
     handing_out: (test_schedule,),
     host: (test_choice,),
     line: (test_line,),
+    missed: (test_profiles,),
     parked: (test_parked,),
     placing: (test_schedule,),
     pool: (test_pool,),

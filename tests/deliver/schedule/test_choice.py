@@ -323,6 +323,40 @@ def test_at_every_limit_a_job_has_a_free_ride_or_waits(limit: str) -> None:
     assert world.choose([host], [secondary]) is (host if limit == "set" else Wait.LIMIT)  # QUIT is no load of the set
 
 
+def test_at_the_limit_of_the_only_host_free_rides_are_spread_as_everywhere() -> None:
+    world = World()
+    world.of.server_limit = 3
+    host = world.unused()
+    older, fewer, newest = (world.active(host, jobs) for jobs in (4, 4, 5))
+    assert world.choose([host]) is fewer
+    world.fill(fewer, 1)
+    assert world.choose([host]) is older
+    world.fill(older, 1)
+    assert world.choose([host]) is newest
+
+
+def test_at_the_limit_of_the_only_host_an_idle_connection_is_used_first() -> None:
+    world = World()
+    world.of.server_limit = 2
+    host = world.unused()
+    idle = world.idle(host)
+    world.active(host, 3)
+    assert world.choose([host]) is idle
+
+
+@pytest.mark.parametrize("trouble", ["dead", "on trial"])
+def test_a_connection_of_the_only_host_gets_nothing_while_that_does_not_work(trouble: str) -> None:
+    world = World()
+    host, secondary = world.unused(), world.unused()
+    with_room = world.active(host, 1)
+    assert world.choose([host], [secondary]) is with_room
+    if trouble == "dead":
+        host.endpoint.die(1, NOW, NOW + DEATH_S, REFUSED)
+    else:
+        host.try_with(world.active(host, is_standing=False))
+    assert world.choose([host], [secondary]) is secondary
+
+
 def test_a_limit_of_one_host_is_no_reason_against_another_of_the_same_preference() -> None:
     world = World()
     world.of.server_limit = 1

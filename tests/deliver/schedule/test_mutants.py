@@ -14,6 +14,7 @@ from mailismus.deliver.schedule import (
     host,
     limits,
     line,
+    missed,
     parked,
     placing,
     pool,
@@ -81,6 +82,13 @@ MUTANTS = (
     ),
     Mutant(choice, "_LIMIT if pool.has_worker and pool.allows_job(job) else", "_LIMIT if pool.allows_job(job) else"),
     Mutant(choice, "_LIMIT if pool.has_worker and pool.allows_job(job) else", "_LIMIT if pool.has_worker else"),
+    Mutant(choice, "if sole.is_dead(now) or sole.trial is not None:", "if sole.trial is not None:"),
+    Mutant(choice, "if sole.is_dead(now) or sole.trial is not None:", "if sole.is_dead(now):"),
+    Mutant(choice, "newest is None or sole.idle or _with_place", "newest is None or _with_place"),
+    Mutant(choice, "or sole.idle or _with_place((sole,), limits, now):", "or sole.idle:"),
+    Mutant(choice, "return sole.newest_below(newest.jobs) or newest", "return newest"),
+    Mutant(choice, "return sole.newest_below(newest.jobs) or newest", "return sole.newest_below(newest.jobs + 1) or newest"),
+    Mutant(choice, "is not None and job.put_backs < FRESH_AFTER and (known", "is not None and (known"),
     # hosts
     Mutant(host, "return now < self.endpoint.dead_until or", "return now <= self.endpoint.dead_until or"),
     Mutant(
@@ -214,30 +222,26 @@ MUTANTS = (
     ),
     Mutant(destdb, "        self._revive(host.endpoint, mx_set, now)\n", ""),
     Mutant(destdb, "        self._revive(host.endpoint, connection.mx_set, now)\n", "", test_profiles),
-    Mutant(destdb, "        if host.misses:\n            self._forget_miss(host)\n", "", test_profiles),
-    Mutant(destdb, "        for host in found:\n            self._forget_miss(host)\n", "", test_profiles),
-    Mutant(destdb, "if missed.missed_until <= before:", "if missed.missed_until < before:", test_profiles),
-    Mutant(destdb, "if len(self._missed) > self._limit:", "if False:", test_profiles),
-    Mutant(
-        destdb,
-        "            if profile in self._refused:\n                self._miss(",
-        "            if False:\n                self._miss(",
-        test_profiles,
-    ),
-    Mutant(destdb, "        if self._refused and host.profile in self._refused:", "        if False:", test_profiles),
-    Mutant(
-        destdb,
-        "            if profile in self._refused:\n                self._forget",
-        "            if False:\n                self._forget",
-        test_profiles,
-    ),
-    Mutant(
-        destdb, "        for profile in list(self._refused):\n            self._forget_refused(profile)\n", "", test_profiles
-    ),
+    Mutant(destdb, "        self.missed.stand(host)\n", "", test_profiles),
+    Mutant(destdb, "        self.missed.forget_of(found)\n", "", test_profiles),
+    Mutant(destdb, "            self.missed.find(host)\n", "", test_profiles),
+    Mutant(destdb, "        self.missed.forget_all()\n", "", test_profiles),
     Mutant(destdb, "for host in self.hosts() if host.profile is profile]", "for host in self.hosts()]", test_profiles),
-    Mutant(destdb, "if self._refused[profile][1] <= now:", "if self._refused[profile][1] < now:", test_profiles),
-    Mutant(destdb, "if len(self._refused) > self._limit:", "if False:", test_profiles),
-    Mutant(destdb, "for host in self._missed if host.profile is profile]", "for host in ()]", test_profiles),
+    # what a profile demands, and was missed
+    Mutant(missed, "        if host.misses:\n            self._forget(host)\n", ""),
+    Mutant(missed, "        for host in found:\n            self._forget(host)\n", ""),
+    Mutant(missed, "if missed.missed_until <= before:", "if missed.missed_until < before:"),
+    Mutant(missed, "if len(self._missed) > self._limit:", "if False:"),
+    Mutant(
+        missed, "        if profile in self._refused:\n            self.miss(", "        if False:\n            self.miss("
+    ),
+    Mutant(missed, "        if self._refused and host.profile in self._refused:", "        if False:"),
+    Mutant(missed, "            self.forget_refused(profile)\n", "            pass\n"),
+    Mutant(missed, "        for profile in list(self._refused):\n            self._forget_refused(profile)\n", ""),
+    Mutant(missed, "if self._refused[profile][1] <= now:", "if self._refused[profile][1] < now:"),
+    Mutant(missed, "if len(self._refused) > self._limit:", "if False:"),
+    Mutant(missed, "for host in self._missed if host.profile is profile]", "for host in ()]"),
+    # the database of destinations
     Mutant(destdb, "if host.needs_trial:", "if False:"),
     Mutant(destdb, "if not mx_set.standing:", "if True:"),
     Mutant(destdb, "if not mx_set.standing:", "if False:"),
@@ -348,7 +352,7 @@ def test_a_mutant_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     "module",
     [
-        *(choice, destdb, destinations, handing_out, host, line, parked, placing, pool, schedule, sessions, shares),
+        *(choice, destdb, destinations, handing_out, host, line, missed, parked, placing, pool, schedule, sessions, shares),
         sorted_connections,
     ],
     ids=lambda module: module.__name__,

@@ -8,6 +8,7 @@ import math
 from mailismus.config.values.auth import AuthSettings, SecretSource
 from mailismus.config.values.tls import TlsLevel
 from mailismus.deliver.limits.sets import MxSet
+from mailismus.deliver.log_line import NO_FIELDS, LogFields
 from mailismus.deliver.route import NextHop
 from mailismus.deliver.schedule.destdb import Deaths, DestDb, HostFailure
 from mailismus.deliver.schedule.host import Connection, Host
@@ -385,12 +386,12 @@ def test_refusals_are_bounded_in_number() -> None:
 
 
 def test_what_the_log_says_of_tls_tells_a_miss_of_tls_from_one_of_credentials() -> None:
-    for met_tls, words in ((False, b", tls=!encrypt"), (True, b", tls=encrypt")):
+    for met_tls, level in ((False, b"!encrypt"), (True, b"encrypt")):
         one = desk()
         one.add(1, next_hop=ENCRYPT_HOP)
         (connection,) = one.opened
         destination = one.schedule.destinations[ENCRYPT_HOP]
-        assert destination.fields_of_failure() == b""
+        assert destination.fields_of_failure() == NO_FIELDS
         one.schedule.destdb.leave(connection)
         one.schedule.destdb.note_missed(connection, MISSED, one.now, met_tls=met_tls)
-        assert destination.fields_of_failure() == words
+        assert destination.fields_of_failure() == LogFields(level, b", tls=" + level)

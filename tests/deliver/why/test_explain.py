@@ -13,7 +13,9 @@ from mailismus.config.values.settings import DestinationSettings
 from mailismus.deliver.why.hold import Hold
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, Filter, Page
+from mailismus.queue.acts.marking import FOR_EVER, marked
+from mailismus.queue.interface import Area, Entry, Filter, Message, Page
+from mailismus.queue.waiting import Waiting
 from tests.deliver.harness import Bench, Freezer
 from tests.fakes.sink import Act, Action, Script, Sink
 
@@ -279,6 +281,17 @@ def test_entries_that_failed_wait_for_their_report() -> None:
     assert bench.count(Area.BOUNCES) == 1
     assert holds(bench) == {"report": 1}
     assert "no such user" in sentence(bench, ONE)
+
+
+@pytest.mark.parametrize("is_brief", [True, False])
+def test_what_an_act_has_waits_for_that_act(*, is_brief: bool) -> None:
+    words = marked(Entry(1, b"r@b.example", Area.INCOMING, 0.0), 3)
+    held = Entry(1, b"r@b.example", Area.HELD, FOR_EVER, words=words)
+    deleted = Entry(2, b"s@b.example", Area.DELETED, 0.0, words=words)
+    message = Message(SpoolId(0x100000001), b"s@a.example", b"-", False, 0.0, 10, 2, [held, deleted])
+    waiting = started().queue.explanations().of([message], is_brief=is_brief)
+    told = {Waiting("act", b"held by act A3"), Waiting("act", b"deleted by act A3, kept for its undoing")}
+    assert set(waiting.values()) == (set() if is_brief else told)
 
 
 def test_a_brief_listing_leaves_out_what_it_knows_itself() -> None:

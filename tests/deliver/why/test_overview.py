@@ -95,7 +95,7 @@ def test_what_is_shown_has_a_bound() -> None:
     recent = RecentOutcomes(max_hops=7)
     for number in range(1000):
         hop = NextHop(f"h{number}.example", 25)
-        recent.note_delivered(hop, 2)
+        recent.of_hop[hop].add_delivered(2)
         note = FailureNote(float(number), Disposition.BOUNCED, hop, b"a@b.example", 3, b"h", b"550 no")
         recent.note_failed(note)
     assert len(recent.failures) == MAX_FAILURES

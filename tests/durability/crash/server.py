@@ -7,12 +7,12 @@ from typing import TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
-from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.worker import Workers
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.subjects.interface import RandomBytes, Subject
+from tests.fakes.waiting import result_of
 from tests.fakes.worker import ACT_S, ClockWorker, MemoryWorker
 
 T = TypeVar("T")
@@ -101,17 +101,7 @@ class Server:
 
     def wait(self, deferred: Deferred[T]) -> T:
         """Its result."""
-        results: list[T] = []
-        failures: list[Failure] = []
-        deferred.addCallbacks(results.append, failures.append)
-        for _ in range(5000):
-            if results or failures:
-                break
-            self.step()
-        if failures:
-            failures[0].raiseException()
-        assert results, "it never fires"
-        return results[0]
+        return result_of(deferred, self.step, 5000)
 
 
 def new_clock(at: float = BEGIN_AT) -> Clock:

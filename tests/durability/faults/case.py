@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import gc
+from collections.abc import Callable
+from typing import Protocol
 
 import attrs
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
@@ -74,6 +76,32 @@ def workload(world: World) -> None:
     world.checkpoint()
 
 
+class MakeWorld(Protocol):
+    """Makes a world."""
+
+    def __call__(self, subject: Subject, *, hardlinks: bool, disk: FaultyDisk | None) -> World:
+        """Over this disk; None: over a new one."""
+
+
+def _nothing_more(world: World) -> None:
+    """All is looked at already."""
+
+
+@attrs.frozen
+class Scenario:
+    """What goes on while calls fail. `after`: what else must hold, on a disk that works; `stage`: at which stage calls fail;
+    empty: at all."""
+
+    world: MakeWorld = World
+    workload: Callable[[World], None] = workload
+    after: Callable[[World], None] = _nothing_more
+    stage: str = ""
+
+
+MAIL = Scenario()
+"""Mail comes and goes."""
+
+
 @attrs.define
 class Seen:
     """What the outside saw of a fault."""
@@ -127,15 +155,20 @@ class Ending(enum.Enum):
 
 
 def run(
-    fault: Fault | None, subject: Subject = CLUSTERED, *, hardlinks: bool = False, ending: Ending = Ending.HEALED
+    fault: Fault | None,
+    subject: Subject = CLUSTERED,
+    *,
+    hardlinks: bool = False,
+    ending: Ending = Ending.HEALED,
+    scenario: Scenario = MAIL,
 ) -> tuple[Seen, FaultyDisk]:
     """Run the workload with this fault. Raises `Broken` (or whatever came out of the server) when something is."""
     disk = FaultyDisk()
     disk.plan = fault
-    world = World(subject, hardlinks=hardlinks, disk=disk)
+    world = scenario.world(subject, hardlinks=hardlinks, disk=disk)
     seen = Seen()
     with Log() as log:
-        workload(world)
+        scenario.workload(world)
         if fault is not None and disk.met is None:
             return seen, disk
         if fault is None or fault.span is not Span.DISK:
@@ -152,6 +185,7 @@ def run(
         world.cut()
         disk.heal()
         nothing_is_lost(world)
+        scenario.after(world)
         nothing_stays(world)
         if disk.synced_again:
             raise Broken(f"synced again as if well: {disk.synced_again}")
@@ -252,8 +286,8 @@ def nothing_stays(world: World) -> None:
         raise Broken(f"looks like damage: {corrupt}")
 
 
-def rehearse(subject: Subject = CLUSTERED, *, hardlinks: bool = False) -> FaultyDisk:
+def rehearse(subject: Subject = CLUSTERED, *, hardlinks: bool = False, scenario: Scenario = MAIL) -> FaultyDisk:
     """The workload with nothing that fails: `calls` tells what can."""
-    world = World(subject, hardlinks=hardlinks)
-    workload(world)
+    world = scenario.world(subject, hardlinks=hardlinks, disk=None)
+    scenario.workload(world)
     return world.disk

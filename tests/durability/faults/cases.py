@@ -9,19 +9,20 @@ from collections.abc import Iterator
 
 import attrs
 
-from tests.durability.faults.case import Ending, rehearse
+from tests.durability.faults.case import MAIL, Ending, Scenario, rehearse
 from tests.durability.faults.disk import Fault, FaultyDisk, Span, may_fail_with
 from tests.durability.subjects.clustered import CLUSTERED
 from tests.durability.subjects.interface import Subject
 
 ERRNOS = (errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.EROFS, errno.EINTR)
 
+_FILE_OF_ACTS = (r"/q/state(/acts(\.new)?)?", "file of acts")
 _COMMON_PLACES = ((r"/q/provider(\.new)?", "mark"), (r"/./lock", "lock"), (r"/.*", "other directory"))
 
 
 def place_of(path: str, subject: Subject) -> str:
     """What kind of file or directory it is."""
-    return next(name for pattern, name in (*subject.places, *_COMMON_PLACES) if re.fullmatch(pattern, path))
+    return next(name for pattern, name in (_FILE_OF_ACTS, *subject.places, *_COMMON_PLACES) if re.fullmatch(pattern, path))
 
 
 @attrs.frozen
@@ -76,7 +77,7 @@ def every_case(number: int, span: Span, *, hardlinks: bool, ending: Ending) -> I
                 yield Case(fault, hardlinks, ending, kind)
 
 
-def bounded_selection(subject: Subject = CLUSTERED) -> Iterator[Case]:
+def bounded_selection(subject: Subject = CLUSTERED, scenario: Scenario = MAIL) -> Iterator[Case]:
     """Some of each kind: EIO once at the first, and further errors, spans and endings in turn at others."""
     wheel = itertools.cycle(
         (number, span, ending)
@@ -85,8 +86,10 @@ def bounded_selection(subject: Subject = CLUSTERED) -> Iterator[Case]:
     )
     settings = (False, True) if subject.has_links else (False,)
     links = itertools.cycle(settings)
-    found = {hardlinks: kinds(rehearse(subject, hardlinks=hardlinks), subject) for hardlinks in settings}
+    found = {hardlinks: kinds(rehearse(subject, hardlinks=hardlinks, scenario=scenario), subject) for hardlinks in settings}
     for kind in sorted(set().union(*found.values()), key=str):
+        if scenario.stage not in ("", kind.stage):
+            continue
         for turn in range(3):
             hardlinks = next(links)
             hardlinks = hardlinks if kind in found[hardlinks] else not hardlinks

@@ -4,7 +4,7 @@ A numbered generator sends without pause while the server's processes are killed
 started again on the same queue; now and then it is stopped by SIGTERM. With `--power-cut` queue and spool lie on a
 file system of their own, which loses at each kill what was not durable. A round is a handful of kills, then a drain into a
 sink that has written down what came (`rounds`); the next hop is up, down and in trouble in turn, and the checkpoints come
-as often as they do by default, or ten times as often.
+as often as they do by default, or ten times as often. With `--acts` an administrator acts on the queue meanwhile.
 
 Rules: each round is printed, and with `--record` written to a file with which a run that was cut off goes on. The first bad
 round ends the run; `--keep` keeps what can be looked at. With `--no-barriers` the loop must find losses: that shows that
@@ -58,6 +58,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--rate", default="100-1000", help="messages a second at most; a range: each round its own")
     parser.add_argument("--longest", type=float, default=2.0, help="seconds of load between two kills at most")
     parser.add_argument("--least", type=int, default=0, help="messages acknowledged between two kills at least")
+    parser.add_argument("--acts", action="store_true", help="an administrator acts on the queue meanwhile")
     parser.add_argument("--seed", type=int, default=0, help="of sizes, moments and order (default: from the clock)")
     parser.add_argument("--disk-mb", type=int, default=4000, help="size of the file system for --power-cut (a sparse file)")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds for each drain")
@@ -77,6 +78,7 @@ def settings(options: argparse.Namespace) -> dict[str, object]:
         "hardlinks": options.hardlinks,
         "mix": options.mix,
         "server": options.other or f"ours, {options.provider}",
+        **({"acts": True} if options.acts else {}),
     }
 
 
@@ -103,6 +105,7 @@ def plan_round(options: argparse.Namespace, number: int, kills: int, seed: int) 
         extras=Extras(queue=queue, spool=spool),
         seed=seed,
         timeout_s=options.timeout,
+        has_acts=options.acts,
     )
 
 
@@ -138,6 +141,8 @@ def describe(plan: Plan, figures: Figures) -> str:
     what += f"{figures.kills} kills, {figures.stops} stops, {figures.messages} messages, lost {figures.lost}, "
     what += f"wrong {figures.wrong}, torn {figures.torn}, doubled {figures.doubled} ({figures.doubled_at_kills} at kills, "
     what += f"{figures.allowed:.0f} allowed; {figures.doubled_unanswered} unanswered; {figures.unexplained} unexplained), "
+    if plan.has_acts:
+        what += f"{figures.acts} acts and undoings, {figures.acts_cut_off} cut off, {figures.acted} entries acted on, "
     return what + f"refused {figures.refused_messages}, {figures.seconds:.0f} s"
 
 
@@ -147,6 +152,8 @@ def tell(outcome: Outcome) -> None:
     print(f"lost (message, recipient): {verdict.lost[:20]}; wrong: {verdict.wrong[:20]}; torn: {verdict.torn[:20]}")
     for number, index, at_s in verdict.unexplained[:10]:
         print(f"unexplained: message {number}, recipient {index}, first answered at {at_s:.3f}")
+    if outcome.acted is not None:
+        print(f"acts: {outcome.acted}")
     print(
         f"left: {outcome.left}, flushes: {outcome.flushes}, set aside: {outcome.corrupt_files}, stray: {outcome.stray_files}"
     )
@@ -158,6 +165,8 @@ def tell(outcome: Outcome) -> None:
 
 def run(options: argparse.Namespace, record: Record) -> None:
     """All rounds that are still to be done, one by one into the record; ends with the first bad one. Raises: TrialError."""
+    if options.other and options.acts:
+        raise TrialError("another server knows no acts")
     if options.other and options.next_hop in ("turn", "down"):
         raise TrialError("another server can't be flushed: --next-hop up or flaky")
     rng = random.Random(options.seed or time.time_ns())

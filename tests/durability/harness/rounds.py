@@ -25,6 +25,7 @@ from benchmarks.stage.directories import Stage, say
 from benchmarks.stage.load import program
 from benchmarks.stage.servers import Extras, Ours, Place, Single
 from benchmarks.stage.trial import Follower, Mix, NextHop, Trial, administer, left_in_queue, queue_counts
+from tests.durability.harness.operator import Acted, Operator, settle_all
 from tests.support.power import LoopDisk
 from tests.support.processes import TrialError, free_port, wait_until
 
@@ -76,6 +77,8 @@ class Plan:
     seed: int
     timeout_s: float
     """For the drain, and for the load's end."""
+    has_acts: bool = False
+    """An administrator acts on the queue meanwhile."""
 
     @property
     def kills(self) -> int:
@@ -121,10 +124,14 @@ class Outcome:
     """How long the server ran and was loaded."""
     arrived_in_load: int
     slowest_start_s: float
+    acted: Acted | None = None
+    """What an administrator did; None: there was none."""
 
     @property
     def good(self) -> bool:
         """Whether every promise was kept."""
+        if self.acted is not None and self.acted.faults:
+            return False
         is_clean = not (any(self.left.values()) or self.corrupt_files or self.stray_files or self.complaints)
         return self.verdict.good and is_clean and self.flushes <= 1
 
@@ -152,6 +159,10 @@ class Round:
             self._server.extras = plan.extras
         first = plan.number * MESSAGES_A_ROUND
         generator = made.start_generator(self._place.port, 0, plan.rate, plan.seed, first)
+        socket_path = self._place.directory / "admin.sock"
+        operator = Operator(socket_path, plan.seed) if plan.has_acts else None
+        if operator is not None:
+            operator.start()
         previous = None
         for step in plan.steps:
             self._begin_life(step, is_after_kill=previous is not None and previous is not Step.STOP)
@@ -164,6 +175,10 @@ class Round:
         made.end_load(generator, plan.timeout_s)
         load_ends_s = time.monotonic()
         made.relieve()
+        if operator is not None:
+            operator.end()
+            assert isinstance(self._server, Ours)
+            settle_all(self._server, socket_path, operator.acted)
         flushes = self._drain()
         left = left_in_queue(self._server)
         self._stop()
@@ -180,6 +195,7 @@ class Round:
             self._load_s,
             sum(len(delivery.recipients) for delivery in deliveries if delivery.at_s <= load_ends_s),
             self._slowest_start_s,
+            operator.acted if operator is not None else None,
         )
 
     def _begin_life(self, step: Step | None, is_after_kill: bool) -> None:

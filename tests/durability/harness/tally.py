@@ -48,6 +48,11 @@ class Figures:
     stray_files: int = 0
     complaints: int = 0
     bad_rounds: int = 0
+    acts: int = 0
+    """Acts and undoings that came to an answer."""
+    acts_cut_off: int = 0
+    acted: int = 0
+    """Entries that acts have changed, by their own counts."""
     seconds: float = 0.0
     slowest_start_s: float = 0.0
 
@@ -80,6 +85,9 @@ class Figures:
             stray_files=outcome.stray_files,
             complaints=len(outcome.complaints),
             bad_rounds=int(not outcome.good),
+            acts=sum(outcome.acted.ordered.values()) if outcome.acted is not None else 0,
+            acts_cut_off=outcome.acted.cut_off if outcome.acted is not None else 0,
+            acted=outcome.acted.entries if outcome.acted is not None else 0,
             seconds=round(seconds, 1),
             slowest_start_s=round(outcome.slowest_start_s, 2),
         )

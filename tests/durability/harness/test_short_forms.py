@@ -53,6 +53,15 @@ def test_kills_lose_nothing(directory: str) -> None:
     assert _is_whole(total)
 
 
+@pytest.mark.parametrize("provider", ["clustered", "log", "chunk"])
+def test_acts_that_kills_cut_off_lose_nothing_and_can_be_undone(directory: str, provider: str) -> None:
+    total = _rounds(directory, "--kills", "2", "--stops", "1", "--next-hop", "flaky", "--acts", "--provider", provider)
+    assert total.kills == 2
+    assert _is_whole(total)
+    assert total.bad_rounds == 0
+    assert total.acts > 0
+
+
 def test_clean_stops_lose_and_double_nothing(directory: str) -> None:
     total = _rounds(directory, "--kills", "0", "--stops", "1", "--next-hop", "up")
     assert (total.kills, total.stops) == (0, 1)

@@ -53,12 +53,32 @@ def _code() -> str:
         ROOT / "mailismus",
         *(
             ROOT / "tests" / name
-            for name in (*TESTS, "log", "chunk", "chunks", "durability/faults", "durability/crash", "contracts", "fakes")
+            for name in (
+                *TESTS,
+                "log",
+                "chunk",
+                "chunks",
+                "queue/acts",
+                "durability/faults",
+                "durability/crash",
+                "contracts",
+                "fakes",
+            )
         ),
     ]
     own = [
         ROOT / "tests" / "durability" / "mutation" / f"{name}.py"
-        for name in ("hook", "judges", "mutants", "rule", "rules", "clustered_rules", "log_rules", "chunk_rules")
+        for name in (
+            "hook",
+            "judges",
+            "mutants",
+            "rule",
+            "rules",
+            "clustered_rules",
+            "log_rules",
+            "chunk_rules",
+            "acts_rules",
+        )
     ]
     return fingerprint(sorted([*own, *(path for part in parts for path in part.rglob("*.py"))]))
 

@@ -56,9 +56,7 @@ CLUSTERED_RULES: dict[str, Rule] = {
     "the look before a batch is not older than a second": _journal(
         "commit", "        self._writer.is_check_due = True\n", ""
     ),
-    "nothing is written where another server may be": _journal(
-        "writer", "current.file.standing(current.path) is not NameStanding.REMOVED", "False"
-    ),
+    "nothing is written where another server may be": _journal("writer", "not self._is_removed(self.current)", "False"),
     "segments without a name are said again": _journal("writer", "        if lost:\n", "        if False:\n"),
     "a segment without a name is not begun": _journal(
         "writer",
@@ -297,7 +295,7 @@ CLUSTERED_RULES: dict[str, Rule] = {
         "checkpoint/write", "if journaled.has_written(content) else", "if True else"
     ),
     # formats
-    "a batch with words is in a segment that says so": _journal("writer", " or segment.format < self.format:", ":"),
+    "a batch with words is in a segment that says so": _journal("writer", "if segment.format >= self.format:", "if True:"),
     "a line with words is in a cluster that says so": _clustered(
         "checkpoint/write", " or current.format < needed or self._is_full", " or self._is_full"
     ),

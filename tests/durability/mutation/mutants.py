@@ -41,7 +41,12 @@ PACKAGES = {
     "naive": ("tests/naive",),
     "maildir": ("mailismus/chunks", "mailismus/maildir"),
     "convert": ("mailismus/queue/convert",),
-    "acts": ("mailismus/queue/acts",),
+    "acts": (
+        "mailismus/queue/acting.py",
+        "mailismus/queue/acts",
+        "mailismus/queue/arriving.py",
+        "mailismus/queue/coming_back.py",
+    ),
 }
 """Of each provider, where its promises are kept. What providers share stands with the first. Maildirs are no provider, and
 judged as one."""

@@ -5,9 +5,10 @@ A rule names a piece of source that is there once; a change of the source that t
 
 from __future__ import annotations
 
+from tests.durability.mutation.acts_rules import ACTS_RULES
 from tests.durability.mutation.chunk_rules import CHUNK_RULES
 from tests.durability.mutation.clustered_rules import CLUSTERED_RULES
 from tests.durability.mutation.log_rules import LOG_RULES
 from tests.durability.mutation.rule import Rule
 
-RULES: dict[str, Rule] = CLUSTERED_RULES | LOG_RULES | CHUNK_RULES
+RULES: dict[str, Rule] = CLUSTERED_RULES | LOG_RULES | CHUNK_RULES | ACTS_RULES

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import attrs
 import pytest
+from twisted.internet.defer import Deferred
 
 from mailismus.errors import StartError
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
-from mailismus.queue.acts.act import ActKind, ActState
+from mailismus.queue.acts.act import ActKind, ActState, Order
+from mailismus.queue.acts.acts import STOP_S
 from mailismus.queue.acts.marking import FOR_EVER
 from mailismus.queue.acts.run import SLICE
+from mailismus.queue.bounces import Bounces
 from mailismus.queue.filter import FilterError
-from mailismus.queue.interface import Area
+from mailismus.queue.interface import Area, Filter, Page
 from tests.fakes.managing import settle
-from tests.queue.acts.world import ActWorld
+from tests.queue.acts.world import STATE, ActWorld
 
 DELIVERED = Outcome(OutcomeKind.DELIVERED, Reply(250, b"2.0.0", b"ok"), b"mx[192.0.2.1]:25")
 LATER = Outcome(OutcomeKind.DEFERRED, Reply(451, b"4.3.0", b"later"), b"mx[192.0.2.1]:25")
@@ -137,10 +143,13 @@ def test_acts_lie_upon_each_other(world: ActWorld) -> None:
 
 def test_what_came_later_is_not_concerned(world: ActWorld) -> None:
     world.put()
-    run = world.do(world.acts.begin(world.order(ActKind.HOLD).act.order))
+    world.worker.holds_results = True
+    beginning = Deferred.fromCoroutine(world.acts.begin(Order(ActKind.HOLD, 7, (), "because")))
     world.clock.advance(5.0)
     world.put()
-    world.finish(run)
+    world.worker.holds_results = False
+    world.worker.release()
+    world.finish(world.wait(beginning))
     assert world.areas() == {Area.HELD: 1, Area.INCOMING: 1}
 
 
@@ -210,14 +219,124 @@ def test_a_stop_in_the_middle_is_gone_on_from(world: ActWorld, *, is_crash: bool
     run = world.do(world.acts.begin(world.order(ActKind.HOLD, "domain=none.example").act.order))
     run = world.do(world.acts.begin(attrs.evolve(run.act.order, words=())))
     while world.areas().get(Area.HELD, 0) < SLICE:
-        world.clock.advance(0.01)
+        world.clock.advance(0.001)
     world.start_again(is_crash=is_crash)
+    assert world.areas()[Area.INCOMING] > 0
     world.clock.pump([0.1] * 300)
     assert world.areas() == {Area.HELD: 3 * SLICE}
     act = world.acts.all()[-1]
     assert act.state is ActState.DONE
     assert world.undo(act).act.restored == 3 * SLICE
     assert world.areas() == {Area.INCOMING: 3 * SLICE}
+
+
+def test_a_disk_that_hangs_holds_up_no_stop(world: ActWorld) -> None:
+    world.put()
+    world.worker.is_prompt = False
+    beginning = Deferred.fromCoroutine(world.acts.begin(Order(ActKind.HOLD, 7, (), "because")))
+    stopped = world.acts.stop()
+    world.clock.pump([1.0] * (int(STOP_S) - 1))
+    assert not stopped.called
+    world.clock.pump([1.0] * 2)
+    assert stopped.called
+    assert not beginning.called
+
+
+def test_nothing_is_kept_in_memory_of_an_act_that_has_ended(world: ActWorld) -> None:
+    world.put()
+    run = weakref.ref(world.order(ActKind.HOLD))
+    undoing = weakref.ref(world.undo(world.acts.all()[0]))
+    world.clock.pump([1.0] * 5)
+    gc.collect()
+    assert (run(), undoing()) == (None, None)
+
+
+def test_a_stop_waits_for_the_slice_under_way(world: ActWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.put()
+    begun: list[tuple[object, ...]] = []
+    commit = world.provider.begin_commit
+    monkeypatch.setattr(world.provider, "begin_commit", lambda *request: begun.append(request))
+    world.do(world.acts.begin(Order(ActKind.HOLD, 7, (), "because")))
+    world.clock.pump([0.1] * 5)
+    assert len(begun) == 1
+    stopped = world.acts.stop()
+    world.clock.pump([0.1] * 5)
+    assert not stopped.called
+    commit(*begun[0])  # type: ignore[arg-type]
+    world.clock.pump([0.1] * 5)
+    assert stopped.called
+
+
+def test_what_is_redirected_is_redirected_once(world: ActWorld) -> None:
+    world.put(b"a@x.example", b"b@x.example")
+    run = world.order(ActKind.REDIRECT, relay="relay.example:25")
+    assert run.act.entries == 2
+    assert {entry.words for entry in world.entries()} == {b"via=A1:relay.example:25"}
+
+
+def test_an_undoing_looks_again_for_what_moved_while_it_went_on(world: ActWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(3):
+        world.put()
+    act = world.order(ActKind.HOLD).act
+    claim = world.provider.claim
+    calls: list[object] = []
+
+    def claim_some(wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
+        calls.append(after)
+        if len(calls) > 1:
+            return claim(wanted, after, limit)
+        return claim(wanted, after, 1).addCallback(lambda page: attrs.evolve(page, cursor=None))
+
+    monkeypatch.setattr(world.provider, "claim", claim_some)
+    assert world.undo(act).act.restored == 3
+
+
+def test_bounces_of_an_act_are_told_to_the_round_of_their_message(world: ActWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[tuple[str, int]] = []
+    for name in ("bounced", "sure"):
+        monkeypatch.setattr(Bounces, name, lambda _, spool_id, count, name=name: told.append((name, count)))
+    world.put(b"a@x.example", b"b@x.example")
+    world.put(b"c@x.example")
+    world.order(ActKind.BOUNCE)
+    assert told == [("bounced", 2), ("sure", 2)]
+
+
+def test_what_is_restored_wakes_those_who_wait_for_it(world: ActWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.put()
+    defer_all(world)
+    monkeypatch.setattr(world.provider, "ready", lambda area: Deferred())  # it tells of nothing that waits for its time
+    act = world.order(ActKind.HOLD).act
+    ready = world.manager.ready(Area.DEFERRED)
+    world.clock.advance(1.0)
+    assert not ready.called
+    world.undo(act)
+    assert ready.called
+
+
+def test_each_slice_is_counted_in_the_file(world: ActWorld) -> None:
+    world.put(*(b"r%d@x.example" % number for number in range(3 * SLICE)))
+    run = world.do(world.acts.begin(Order(ActKind.HOLD, 7, (), "because")))
+    while run.act.entries < SLICE:
+        world.clock.advance(0.01)
+    world.start_again(is_crash=True)
+    assert SLICE <= world.acts.all()[0].entries < 3 * SLICE
+
+
+def test_behind_a_failed_write_an_act_that_runs_writes_nothing(world: ActWorld) -> None:
+    world.put(*(b"r%d@x.example" % number for number in range(3 * SLICE)))
+    run = world.do(world.acts.begin(Order(ActKind.HOLD, 7, (), "because")))
+    world.disk.fault = lambda act, path: OSError(5, "sick") if path.endswith("acts") and act == "sync" else None
+    while not run.is_scanned:
+        world.clock.advance(0.01)
+    world.disk.fault = None
+    before = world.disk.content_of(f"{STATE}/acts")
+    assert "can't be written" in run.trouble
+    world.clock.pump([0.5] * 30)
+    world.wait(world.acts.stop())
+    assert world.disk.content_of(f"{STATE}/acts") == before
+    world.begin()
+    world.clock.pump([0.1] * 300)
+    assert world.areas() == {Area.HELD: 3 * SLICE}
 
 
 def test_an_interrupted_act_is_resumed(world: ActWorld) -> None:
@@ -261,6 +380,7 @@ def test_a_file_that_cannot_be_written_ends_all_acts(world: ActWorld) -> None:
     world.disk.fault = lambda act, path: OSError(5, "sick") if path.endswith("acts") and act == "sync" else None
     with pytest.raises(StartError, match="can't be written"):
         world.order(ActKind.HOLD)
+    assert world.acts.all() == []
     world.disk.fault = None
     with pytest.raises(StartError, match="can't be written"):
         world.order(ActKind.HOLD)

@@ -21,6 +21,7 @@ from mailismus.queue.manager import QueueManager
 from mailismus.queue.providers.memory import MemoryQueue
 from tests.fakes.disk import MemoryDisk
 from tests.fakes.managing import accept
+from tests.fakes.waiting import result_of
 from tests.fakes.worker import MemoryWorker
 
 T = TypeVar("T")
@@ -62,16 +63,7 @@ class ActWorld:
 
     def wait(self, deferred: Deferred[T]) -> T:
         """Let time pass until it fires."""
-        results: list[T] = []
-        errors: list[BaseException] = []
-        deferred.addCallbacks(results.append, lambda failure: errors.append(failure.value))
-        for _ in range(10_000):
-            if results or errors:
-                break
-            self.clock.advance(0.01)
-        if errors:
-            raise errors[0]
-        return results[0]
+        return result_of(deferred, lambda: self.clock.advance(0.01), 10_000)
 
     def do(self, coroutine: Coroutine[Deferred[Any], Any, T]) -> T:
         return self.wait(Deferred.fromCoroutine(coroutine))

@@ -33,6 +33,7 @@ from mailismus.queue.files.free_space import is_below
 from mailismus.queue.files.refusals import errors_refuse_start
 from mailismus.queue.files.writers import TRIES, WAIT_S, WRITERS, share_with_writers
 from mailismus.queue.interface import CommitListener, IDraft, M, Submission
+from mailismus.queue.provider import Placing
 from mailismus.queue.providers.chunk.control.admission import as_unavailable
 from mailismus.queue.providers.chunk.control.requests import MAX_ENVELOPE_BYTES
 from mailismus.queue.providers.chunk.format.files import format_envelope
@@ -91,10 +92,17 @@ class ChunkBesideWriter:
         except OSError as error:
             raise as_unavailable(error) from error
 
-    def accept(self, draft: IDraft, envelope: Envelope, listener: CommitListener[M], mark: M) -> None:
+    def accept(
+        self, draft: IDraft, envelope: Envelope, listener: CommitListener[M], mark: M, placing: Placing | None = None
+    ) -> None:
         """Commit it: the listener is told within the call."""
         assert isinstance(draft, BesideDraft)
-        error = self._commit(draft, Submission(draft, envelope, self._now()))
+        submission = Submission(draft, envelope, self._now())
+        try:
+            error = self._commit(draft, submission if placing is None else placing(submission))
+        except StorageError as trouble:
+            draft.writer.discard()
+            error = trouble
         if error is None:
             pull(os.path.join(self._directories.root, TRIGGER))
             listener.on_durable((mark,), ((),))

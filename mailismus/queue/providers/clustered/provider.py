@@ -119,6 +119,7 @@ class ClusteredQueue:
 
     def give_back(self, queue_ids: Sequence[QueueId], not_before: float) -> None:
         touched = self._cluster_index.give_back(queue_ids, not_before) | self._memtable.give_back(queue_ids, not_before)
+        self.parts.ledger.leave_contents(queue_ids, not_before)
         self._waiters.fire_ready(touched)
 
     def ready(self, area: Area) -> Deferred[None]:

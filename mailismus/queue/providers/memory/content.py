@@ -13,6 +13,8 @@ PIECE_BYTES = 64 << 10
 class MemoryContent:
     """An `IContent`. Each piece comes in a later turn of the clock, as it does from a disk."""
 
+    at_hand = None
+
     def __init__(self, content: bytes, clock: IReactorTime) -> None:
         self._content = content
         self._clock = clock

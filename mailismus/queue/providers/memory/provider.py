@@ -136,7 +136,7 @@ class MemoryQueue:
             held, number = self._find(settlement.queue_id), settlement.queue_id.number
             if held is not None:
                 held.settling[number] += 1
-                held.out.add(number)
+                held.go_out((number,))
         self._under_way.append(_Commit(tuple(submissions), together, listener, mark))
         self._schedule()
 
@@ -191,7 +191,7 @@ class MemoryQueue:
             changed.add(settlement.area)
             self._index.replace(held, successor_of(old, settlement, settlement.area), self._clock.seconds())
             if held.settling[number]:
-                held.out.add(number)
+                held.go_out((number,))
         elif self._index.end(held, (number,)):
             spool_id = held.message.spool_id
             del self._order[bisect_left(self._order, spool_id)]

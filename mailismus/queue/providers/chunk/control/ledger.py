@@ -28,8 +28,6 @@ NEAR_S = 5.0
 """Entries that are due within this time stay in memory."""
 MOST_WAITING = 20_000
 """Entries in memory that are not out, beyond which no more of those come in that are on disk alone."""
-COUNTED_S = 0.05
-"""Seconds for which the number of entries that are out is good enough."""
 
 
 @attrs.define(eq=False)
@@ -62,7 +60,6 @@ class ChunkLedger:
         self.new_numbers: set[int] = set()
         """Numbers of the messages in S4, in memory and at rest. Read only."""
         self._is_local, self._now, self._forget_content = is_local, now, forget_content
-        self._counted_at, self._counted_out = -1.0, 0
 
     def find(self, queue_id: QueueId) -> KnownChunk | None:
         """The message in memory of an entry that is there."""
@@ -111,16 +108,8 @@ class ChunkLedger:
         self.resting.add_found(facts)
 
     def is_crowded(self) -> bool:
-        """Whether `MOST_WAITING` entries wait in memory. Those that are out do not count: the caller of `take` bounds
-        them."""
-        count = self.index.entry_count
-        if count < MOST_WAITING:
-            return False
-        now = self._now()
-        if not 0 <= now - self._counted_at < COUNTED_S:
-            self._counted_at = now
-            self._counted_out = sum(len(known.out) for known in self.index.messages.values())
-        return count - self._counted_out >= MOST_WAITING
+        """Whether `MOST_WAITING` entries wait in memory."""
+        return not self.index.has_room(MOST_WAITING, self._now())
 
     # ------------------------------------------------------------------ rest
 
@@ -152,7 +141,7 @@ class ChunkLedger:
         """Settlements of these entries begin: until they end the entries are out."""
         for number in numbers:
             known.settling[number] += 1
-            known.out.add(number)
+            known.go_out((number,))
 
     def plan(self, known: KnownChunk, parts: Sequence[Part]) -> PlannedChange | None:
         """The change that these settlements make of a message; None: none, all of them are of what is gone."""
@@ -187,7 +176,7 @@ class ChunkLedger:
         changed: set[Area] = set()
         settled = [one.queue_id.number for part in planned.parts for one in part.settlements]
         known.settling.subtract(settled)
-        known.out.difference_update(number for number in settled if not known.settling[number])
+        known.come_back(number for number in settled if not known.settling[number])
         after = {number: entry for number, entry in known.entries.items() if number not in planned.over}
         after.update((entry.number, entry) for entry in planned.successors)
         if after and self._rests(known, after.values()):
@@ -199,7 +188,7 @@ class ChunkLedger:
             changed.add(entry.area)
             self.index.replace(known, entry, now)
             if known.settling[entry.number]:
-                known.out.add(entry.number)
+                known.go_out((entry.number,))
         is_gone = bool(planned.over) and self.index.end(known, planned.over)
         if is_gone:
             self.new_numbers.discard(known.number)

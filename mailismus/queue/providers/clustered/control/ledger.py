@@ -37,6 +37,10 @@ from mailismus.spool.release import Release
 CONTENT_BYTES = 32 << 20
 """Bytes of memory for contents of journaled messages; further contents are read from the journal."""
 
+LONG_S = 2.0
+"""The content of a message whose entries wait for so long is left to the journal: mail for hosts that are slow or dead comes
+again many times, and takes no more memory meanwhile than it needs."""
+
 
 _END = 1 << 32
 """Counts a settlement that removes its entry, behind all that replace it."""
@@ -258,6 +262,8 @@ class Ledger:
         entry = journaled.entries.get(number) if journaled is not None else None
         if journaled is not None and entry is not None:
             self.memtable.replace(journaled, successor_of(entry, settlement, area), now)
+            if area is Area.DEFERRED and settlement.due_at - now >= LONG_S:
+                self._leave_content(journaled)
             return
         clustered = self.cluster_index.settle(queue_id)
         if clustered is None:
@@ -354,6 +360,21 @@ class Ledger:
         """Keep the content in memory while there is room."""
         content = journaled.content
         if content is not None and not self._contents.take(len(content)):
+            journaled.leave_content(content)
+
+    def leave_contents(self, queue_ids: Sequence[QueueId], not_before: float) -> None:
+        """Leave the contents of messages whose entries were given back until then to the journal, if that is long."""
+        if not_before - self._state.now() >= LONG_S:
+            for spool_id, _ in queue_ids:
+                journaled = self.memtable.messages.get(spool_id)
+                if journaled is not None:
+                    self._leave_content(journaled)
+
+    def _leave_content(self, journaled: JournaledMessage) -> None:
+        """Leave the content to the journal, unless an entry is out and may need it."""
+        content = journaled.content
+        if content is not None and not journaled.out:
+            self._contents.give_back(len(content))
             journaled.leave_content(content)
 
     def forget_content(self, journaled: JournaledMessage) -> None:

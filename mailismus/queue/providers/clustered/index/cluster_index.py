@@ -179,7 +179,7 @@ class ClusterIndex:
                 if messages and messages[-1].spool_id == line.message.spool_id:
                     messages[-1].entries.append(line.entry)
                 else:
-                    messages.append(attrs.evolve(line.message, entries=[line.entry]))
+                    messages.append(line.message.with_entries([line.entry]))
         held = waiting.held if waiting is not None else ()
         if held or cluster.held_for:
             for next_id in self._held.update(cluster, held, {message.sender for message in messages}):
@@ -208,7 +208,7 @@ class ClusterIndex:
 
     def _waiting_of(self, cluster: Cluster) -> WaitingLines:
         if cluster.waiting is None:
-            cluster.waiting = WaitingLines(self.later)
+            cluster.waiting = WaitingLines(cluster.id.area, self.later)
         return cluster.waiting
 
     def _keep(self, cluster: Cluster, line: FoundLine, at: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 
-from mailismus.queue.due.entries import DueMessage
+from mailismus.queue.due.entries import NONE_OUT, DueMessage
 from mailismus.queue.due.index import DueIndex
 from mailismus.queue.interface import Entry, Message
 
@@ -25,7 +25,7 @@ class JournaledMessage(DueMessage):
             self.entries = {entry.number: entry}
         else:
             self.entries = {entry.number: entry for entry in entries}
-        self.out = set()
+        self.out = NONE_OUT
         self.since = 0.0
         self.content = content
         """The content when it is in memory."""

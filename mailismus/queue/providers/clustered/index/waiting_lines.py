@@ -7,7 +7,8 @@
 
 *Rules*: a line moves from one of these to the next and is not touched in between. So the cost of a take is the lines that it
 hands out, the lines that became due, and one question about each sender that is held back. Lines are known by their offset;
-an offset without a line is passed over.
+an offset without a line is passed over. A line that waits for its time is packed (`packed_line`) until it is ready and
+looked at.
 
 *Not here*: files, entries that are out, the schedule of due scans (`cluster_index`).
 """
@@ -18,8 +19,9 @@ import heapq
 from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 
-from mailismus.queue.interface import Shares
+from mailismus.queue.interface import Area, Shares
 from mailismus.queue.providers.clustered.format.cluster import FoundLine
+from mailismus.queue.providers.clustered.index.packed_line import pack, unpack
 
 HORIZON_S = 60.0
 """Lines that are due within this time stay in memory when their cluster is read. Lines that are due later are read again: a
@@ -30,6 +32,12 @@ MAX_LATER = 10_000
 
 AGAIN_S = 1.0
 """Seconds until the next due scan for lines that were held back, or that had no room in memory."""
+
+
+_Waiting = tuple[float, int, bytes]
+"""A line that waits: from when on it may be handed out, its offset, and what is packed of it."""
+_Ready = tuple[float, int, FoundLine]
+"""The same of a line that is looked at."""
 
 
 class LaterLines:
@@ -47,15 +55,17 @@ class LaterLines:
 
 
 class WaitingLines:
-    """Waiting lines of one cluster."""
+    """Waiting lines of one cluster, of this area."""
 
-    __slots__ = ("_all_later", "_held", "_later", "_lines", "_ready")
+    __slots__ = ("_all_later", "_area", "_held", "_later", "_lines", "_ready")
 
-    def __init__(self, all_later: LaterLines) -> None:
+    def __init__(self, area: Area, all_later: LaterLines) -> None:
+        self._area = area
         self._all_later = all_later
-        self._lines: dict[int, tuple[FoundLine, float]] = {}
-        """By offset, with the time from which each may be handed out. A line that is not in here is gone."""
-        self._later: list[tuple[float, int]] = []
+        self._lines: dict[int, _Waiting | _Ready] = {}
+        """By offset. A line that is not in here is gone."""
+        self._later: list[_Waiting] = []
+        """The lines that wait, and some that are gone, or wait for another time: those are not in `_lines`."""
         self._ready: deque[int] = deque()
         self._held: dict[bytes, deque[int]] = {}
 
@@ -64,8 +74,7 @@ class WaitingLines:
 
     def add(self, line: FoundLine, at: float) -> None:
         """Add a line that may be handed out from `at` on."""
-        self._lines[line.offset] = line, at
-        self._wait(line.offset, at)
+        self._wait((at, line.offset, line))
 
     def forget(self, offset: int) -> None:
         """Forget a line that is out, or done. With the last one goes all that is left of others: the cluster may be gone
@@ -90,12 +99,12 @@ class WaitingLines:
         later = []
         for line, at in lines:
             if at <= now:
-                self._lines[line.offset] = line, at
+                self._lines[line.offset] = at, line.offset, line
                 self._ready.append(line.offset)
             else:
                 later.append((line, at))
-        for line, at in behind:
-            self.add(line, at)
+        for known in behind:
+            self._wait(known)
         later.sort(key=_time)
         room, near = self._all_later.room, now + HORIZON_S
         for position, (line, at) in enumerate(later):
@@ -167,7 +176,7 @@ class WaitingLines:
     def next_at(self, now: float) -> float | None:
         """Return when the lines that `due` left at `now` need the next due scan: later than `now`. None: none is left."""
         later = self._later
-        while later and not self._is_valid(*later[0]):
+        while later and self._lines.get(later[0][1]) is not later[0]:
             self._pop_later()
         at = later[0][0] if later else None
         if self._held:
@@ -178,13 +187,9 @@ class WaitingLines:
     def _ripen(self, now: float) -> None:
         later = self._later
         while later and later[0][0] <= now:
-            at, offset = self._pop_later()
-            if self._is_valid(at, offset):
-                self._ready.append(offset)
-
-    def _is_valid(self, at: float, offset: int) -> bool:
-        known = self._lines.get(offset)
-        return known is not None and known[1] == at
+            waiting = self._pop_later()
+            if self._lines.get(waiting[1]) is waiting:
+                self._ready.append(waiting[1])
 
     def _due_line(self, offset: int, now: float) -> FoundLine | None:
         """Return the line if it is in memory and due. A line that is not due any more (the clock was set back) waits
@@ -192,17 +197,22 @@ class WaitingLines:
         known = self._lines.get(offset)
         if known is None:
             return None
-        line, at = known
+        at, _, line = known
         if at > now:
-            self._wait(offset, at)
+            self._wait(known)
             return None
+        if isinstance(line, bytes):
+            line = unpack(offset, self._area, line)
+            self._lines[offset] = at, offset, line
         return line
 
-    def _wait(self, offset: int, at: float) -> None:
+    def _wait(self, known: _Waiting | _Ready) -> None:
+        at, offset, line = known
+        waiting = self._lines[offset] = at, offset, line if isinstance(line, bytes) else pack(line)
         self._all_later.count += 1
-        heapq.heappush(self._later, (at, offset))
+        heapq.heappush(self._later, waiting)
 
-    def _pop_later(self) -> tuple[float, int]:
+    def _pop_later(self) -> _Waiting:
         self._all_later.count -= 1
         return heapq.heappop(self._later)
 

@@ -27,8 +27,11 @@ from mailismus.queue.providers.clustered.read.count_plan import CountingPlan
 from mailismus.queue.providers.clustered.read.due_scan import is_wanted, read_file
 from mailismus.queue.providers.clustered.read.planned_count import count_cluster
 from mailismus.queue.sums import summary_of
-from mailismus.queue.throttle import WorkThrottle
+from mailismus.queue.throttle import ACT_SHARE, WorkThrottle
 
+PAGE_CLUSTERS = 10
+"""Clusters that are read for one page at most: one in which little matches comes all the same, and a client that has left is
+noticed."""
 SLICE_S = 0.004
 """Processor seconds of a count between two pauses, in pieces of a cluster."""
 
@@ -116,7 +119,8 @@ class QueueSearch:
                         return Page(tuple(messages), attrs.evolve(cursor, in_memtable=last))
                     room -= len(found)
         read, clusters = cursor.cluster, self._clusters(cursor.cluster, cursor.newest)
-        while room > 0:
+        left = PAGE_CLUSTERS
+        while room > 0 and left > 0:
             cluster = next(clusters, None)
             if cluster is None:
                 return Page(tuple(messages), None, gaps.all())
@@ -126,7 +130,7 @@ class QueueSearch:
             if isinstance(lines, Unread):
                 gaps.add(lines.gaps)
                 continue
-            read = cluster.id
+            read, left = cluster.id, left - 1
             for line in lines:
                 if line.offset >= cursor.lengths.get(cluster.id, line.offset + 1):
                     break
@@ -159,7 +163,7 @@ class QueueSearch:
                 gaps.add(lines.gaps)
                 continue
             self._claim_lines(cluster, lines, wanted, cursor, messages, out)
-            await self._throttle.rest(used_s)
+            await self._throttle.rest(used_s, ACT_SHARE)
             if count_entries(messages) >= limit:
                 return Page(tuple(messages), attrs.evolve(cursor, cluster=cluster.id), gaps.all(), tuple(out))
         return Page(tuple(messages), None, gaps.all(), tuple(out))

@@ -13,6 +13,8 @@ import attrs
 
 from mailismus.errors import StorageError
 
+REASON_LENGTH = 500
+
 
 @attrs.frozen
 class StoreFailure(StorageError):
@@ -30,9 +32,6 @@ class StoreFailure(StorageError):
 class NotDone(StoreFailure):
     """Nothing was changed by this call, nor will be."""
 
-    def __str__(self) -> str:
-        return f"{self.store}: {self.text}"
-
 
 @attrs.frozen
 class Unanswered(StoreFailure):
@@ -40,3 +39,8 @@ class Unanswered(StoreFailure):
 
     def __str__(self) -> str:
         return f"{self.store}: {self.text}: not known whether it was done"
+
+
+def reason_of(error: BaseException) -> str:
+    """An error of a library in words, on one line and not too long: some have none but their name."""
+    return " ".join((str(error) or type(error).__name__).split())[:REASON_LENGTH]

@@ -107,7 +107,7 @@ class AskedSettlements:
         known.ask(numbers)
         if not known.out.issuperset(numbers):
             new = [number for number in numbers if number not in known.out]
-            known.out.update(new)
+            known.go_out(new)
             item.held.append((known, new))
         for envelope, leaving in known.by_envelope(numbers):
             envelope.left -= len(leaving)

@@ -22,7 +22,7 @@ from mailismus.queue.providers.log.index.resting import Resting
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
 from mailismus.queue.providers.log.read.visit import Position
-from mailismus.queue.throttle import WorkThrottle
+from mailismus.queue.throttle import ACT_SHARE, WorkThrottle
 
 UNREAD = (Gap("segment", "a segment of the log can't be read", 1, ""),)
 
@@ -128,7 +128,7 @@ class LogClaims:
                 return pages.page(self._working_set, attrs.evolve(cursor, at=position), UNREAD if gaps else ())
             began_s = self._reactor.seconds()
             gaps = not await self._reading.read(piece, partial(_Pages.choose, pages), self._now()) or gaps
-            await self._throttle.rest(max(0.0, self._reactor.seconds() - began_s))
+            await self._throttle.rest(max(0.0, self._reactor.seconds() - began_s), ACT_SHARE)
         return pages.page(self._working_set, None, UNREAD if gaps else ())
 
     def _may_match(self, piece: Piece, area: Area | None) -> bool:

@@ -311,7 +311,7 @@ class LogLedger:
             envelope.left += len(numbers)
         touched: set[Area] = set()
         for known, numbers in item.held:
-            known.out.difference_update(numbers)
+            known.come_back(numbers)
             for number in numbers:
                 entry = known.entries.get(number)
                 if entry is not None:

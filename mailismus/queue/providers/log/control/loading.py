@@ -36,9 +36,6 @@ MOST_NEAR = MOST_LOADED // 2
 """Entries in memory that are not out, beyond which only those are loaded that are due, and of senders that are not passed
 over."""
 
-COUNTED_S = 0.05
-"""Seconds for which the number of entries that are out is good enough."""
-
 PIECES_A_TAKE = 8
 """Pieces that one take loads from at most."""
 
@@ -62,26 +59,16 @@ class PieceLoading:
         self._reading, self._learning, self._resting, self._ledger = reading, learning, resting, ledger
         self._reactor, self._now, self._ahead_s = reactor, now, ahead_s
         self._is_stopped = False
-        self._counted_at_s, self._counted_out = -1.0, 0
         self._sleeping: list[Deferred[None]] = []
         """Takes that wait for news."""
 
     @property
     def has_room(self) -> bool:
-        """Whether more entries may be loaded. Those that are out do not count: the caller of `take` bounds them."""
+        """Whether more entries may be loaded."""
         return self._has_room(MOST_LOADED)
 
     def _has_room(self, most: int) -> bool:
-        """Whether fewer than `most` entries wait in memory."""
-        entry_count = self._ledger.working_set.entry_count
-        return entry_count < most or entry_count - self._out_count() < most
-
-    def _out_count(self) -> int:
-        """How many entries are out, about: counted anew after `COUNTED_S`."""
-        now_s = self._reactor.seconds()
-        if not 0 <= now_s - self._counted_at_s < COUNTED_S:
-            self._counted_at_s, self._counted_out = now_s, self._ledger.working_set.out_count()
-        return self._counted_out
+        return self._ledger.working_set.has_room(most, self._reactor.seconds())
 
     # when due
 

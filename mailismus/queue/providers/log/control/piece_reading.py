@@ -125,7 +125,7 @@ class PieceReading:
         if segment is None:
             return True
         try:
-            read = await self._run(read_piece, piece, segment)
+            read = await self._run(partial(read_piece, until=piece.end), piece, segment)
         except OSError as error:
             self._log.error("Segment {path} of the queue can't be read: {error}", path=segment.path, error=error)
             return False

@@ -8,6 +8,7 @@ runner is an area and a retry interval (`format.record.interval_of`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 import attrs
@@ -81,13 +82,14 @@ class PieceRest:
 
 
 class Piece:
-    """A piece of one segment, from the offset `begin` of a batch to where the next piece begins."""
+    """A piece of one segment, from the offset `begin` of a batch to where the next piece begins, or before."""
 
     __slots__ = (
         "again_s",
         "amounts",
         "begin",
         "dues",
+        "end",
         "flushes",
         "is_known",
         "late",
@@ -99,11 +101,13 @@ class Piece:
         "sequence",
     )
 
-    def __init__(self, segment: int, begin: int, sequence: int, *, is_known: bool) -> None:
+    def __init__(self, segment: int, begin: int, sequence: int, *, is_known: bool, end: float = math.inf) -> None:
         self.segment, self.begin = segment, begin
         self.sequence = sequence
         """Of its first batch, or lower."""
         self.is_known = is_known
+        self.end = end
+        """Nothing of it rests in batches from this offset on; infinity: the next piece, or the segment's end, says so."""
         self.dues: dict[int, float] = {}
         """Earliest due time of each runner that has resting envelopes here."""
         self.amounts = dict.fromkeys(Area, NOTHING)
@@ -133,6 +137,14 @@ class Piece:
         if not self.is_known:
             return 0.0
         return min((due_at for runner, due_at in self.dues.items() if area_of(runner) is area), default=None)
+
+    def reach(self, begin: int) -> None:
+        """Something of it rests in the batch at this offset."""
+        self.end = max(self.end, begin + 1)
+
+    def end_at(self, offset: float) -> None:
+        """Nothing of it rests in batches from this offset on."""
+        self.end = min(self.end, offset)
 
     def hold_back(self, *, is_again: bool) -> None:
         """Note that it was read. `is_again`: senders were passed over, so it is read again, later each time."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from bisect import bisect_right, insort
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -73,8 +74,9 @@ class Resting:
         pieces = self._pieces.setdefault(segment, [])
         piece = self._last_before(pieces, begin)
         if piece is None or (piece is pieces[-1] and begin - piece.begin >= (PIECE_BYTES if piece.is_known else 1)):
-            piece = Piece(segment, begin, sequence, is_known=True)
+            piece = Piece(segment, begin, sequence, is_known=True, end=begin)
             insort(pieces, piece, key=_begin)
+        piece.reach(begin)
         for entry in entries:
             one = RestAmount.of(1, message.recipient_count, message.stored_bytes)
             for amounts in (self.amounts, piece.amounts, *((piece.late_amounts,) if piece.late is not None else ())):
@@ -102,9 +104,10 @@ class Resting:
         piece.late_amounts = dict.fromkeys(Area, NOTHING)
 
     def split(self, piece: Piece, begin: int, sequence: int, found: Mapping[Area, RestAmount]) -> None:
-        """Let a piece end at this offset of a batch, and what lies behind be a piece of its own. `found`: what of each area
+        """Let a piece end at this offset of a batch, and what rests behind be a piece of its own. `found`: what of each area
         rested before."""
-        rest = Piece(piece.segment, begin, sequence, is_known=piece.is_known)
+        rest = Piece(piece.segment, begin, sequence, is_known=piece.is_known, end=piece.end)
+        piece.end_at(begin)
         rest.flushes, rest.limits, rest.refers = list(piece.flushes), list(piece.limits), set(piece.refers)
         if piece.is_known:
             for area, amount in piece.amounts.items():
@@ -129,6 +132,7 @@ class Resting:
             self.amounts[area] = self.amounts[area].plus(present).minus(piece.amounts[area])
             piece.amounts[area] = present
         piece.is_known = True
+        piece.end_at(self.end_of(piece) or math.inf)
         piece.dues = {}
         for runner, due_at in (*rest.dues.items(), *(late or {}).items()):
             self._lower(piece, runner, due_at)
@@ -229,7 +233,7 @@ class Resting:
         return bool(at) and pieces[at - 1] is piece
 
     def end_of(self, piece: Piece) -> int | None:
-        """Where it ends; None: with its segment."""
+        """Where the next one begins; None: it is the last of its segment."""
         pieces = self._pieces[piece.segment]
         at = bisect_right(pieces, piece.begin, key=_begin)
         return pieces[at].begin if at < len(pieces) else None

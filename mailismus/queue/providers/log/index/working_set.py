@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.due.entries import DueMessage
+from mailismus.queue.due.entries import NONE_OUT, DueMessage
 from mailismus.queue.due.index import DueIndex
 from mailismus.queue.interface import Entry, Message
 from mailismus.queue.providers.log.format.record import ContentPlace, LogPlace
@@ -35,7 +35,7 @@ class LogMessage(DueMessage):
     ) -> None:
         self.message = message
         self.entries = {entry.number: entry for entry in entries}
-        self.out = set()
+        self.out = NONE_OUT
         self.since = 0.0
         self.content = content
         """The content while it is in memory."""
@@ -167,10 +167,6 @@ class LogMessage(DueMessage):
 
 class WorkingSet(DueIndex[LogMessage]):
     """Index of the messages in memory."""
-
-    def out_count(self) -> int:
-        """Return how many entries are out. Looks at each message."""
-        return sum(len(known.out) for known in self.messages.values())
 
     def live(self, spool_id: SpoolId, number: int) -> LogMessage | None:
         """The message of an entry that is there."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import attrs
 
 from mailismus.queue.providers.log.read.damage import damages_of, has_doubtful_end
@@ -23,13 +25,17 @@ class ReadPiece:
     """Its last batch may be damaged."""
 
 
-def read_piece(stretch: Stretch, segment: int, most_bytes: int, *, is_last_piece: bool = True) -> ReadPiece:
-    """Read the unmarked envelopes of a stretch, about `most_bytes` of it. `is_last_piece`: the segment ends with it. Blocks.
-    Raises OSError."""
+def read_piece(
+    stretch: Stretch, segment: int, most_bytes: int, *, is_last_piece: bool = True, until: float = math.inf
+) -> ReadPiece:
+    """Read the unmarked envelopes of a stretch, about `most_bytes` of it. `is_last_piece`: the segment ends with it;
+    `until`: nothing is wanted from this offset on. Blocks. Raises OSError."""
     reader = BatchReader(stretch)
     found: list[FoundEnvelope] = []
     bad: list[bytes] = []
     while (batch := reader.next()) is not None:
+        if batch.offset >= until:
+            return ReadPiece(found, bad, None, list(reader.skipped))
         if batch.offset - stretch.begin >= most_bytes:
             return ReadPiece(found, bad, (batch.offset, batch.sequence), list(reader.skipped))
         found += envelopes_of(batch, segment, lambda _, record: not record.is_marked, bad)

@@ -6,6 +6,7 @@ run in one of ours. Its own retries are off: who asks decides what is asked agai
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
 
 from mailismus.disk.worker import IWorker
-from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered
+from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered, reason_of
 from mailismus.queue.providers.distributed.stores.libraries import load
 
 STORE = "cassandra"
@@ -57,7 +58,7 @@ class CassandraSession:
         try:
             return await self._execute(bound)
         except Exception as error:
-            raise NotDone(STORE, _reason(error)) from error
+            raise NotDone(STORE, reason_of(error)) from error
 
     async def compare(self, statement: str, values: Sequence[object]) -> dict[str, object]:
         """The one row that answers a compare and set. Raises `NotDone` or `Unanswered`."""
@@ -90,7 +91,7 @@ class CassandraSession:
         try:
             return await self._execute(simple, 30.0)
         except Exception as error:
-            raise NotDone(STORE, _reason(error)) from error
+            raise NotDone(STORE, reason_of(error)) from error
 
     async def connect(self) -> None:
         """Connect, if that was not done. The driver connects again by itself. Raises `NotDone`."""
@@ -118,7 +119,7 @@ class CassandraSession:
             session = await self._worker.run(cluster.connect)
         except Exception as error:
             await self._worker.run(cluster.shutdown)
-            self._failed_at, self._failure = self._reactor.seconds(), _reason(error)
+            self._failed_at, self._failure = self._reactor.seconds(), reason_of(error)
             raise NotDone(STORE, self._failure) from error
         self._failed_at = None
         self._cluster, self._session = cluster, session
@@ -139,8 +140,6 @@ class CassandraSession:
             provider = load("cassandra", "auth").PlainTextAuthProvider
             options["auth_provider"] = provider(access.username, access.password)
         if access.ca:
-            import ssl
-
             options["ssl_context"] = ssl.create_default_context(cafile=access.ca)
         return cluster.Cluster(
             contact_points=list(access.hosts),
@@ -162,7 +161,7 @@ class CassandraSession:
             try:
                 known = await self._worker.run(lambda: session.prepare(statement))
             except Exception as error:
-                raise NotDone(STORE, _reason(error)) from error
+                raise NotDone(STORE, reason_of(error)) from error
             self._prepared[statement] = known
         return known
 
@@ -191,9 +190,5 @@ def _failure_of(error: BaseException, *, may_be_done: bool) -> NotDone | Unanswe
     if not may_be_done:
         refusals += (cassandra.Unavailable, protocol.OverloadedErrorMessage)
     if isinstance(error, refusals):
-        return NotDone(STORE, _reason(error))
-    return Unanswered(STORE, _reason(error))
-
-
-def _reason(error: BaseException) -> str:
-    return " ".join((str(error) or type(error).__name__).split())[:500]
+        return NotDone(STORE, reason_of(error))
+    return Unanswered(STORE, reason_of(error))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import attrs
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import Deferred, TimeoutError  # noqa: A004  # Twisted's name for it
 from twisted.internet.error import ConnectError, DNSLookupError
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.ssl import Certificate, trustRootFromCertificates
@@ -17,12 +17,13 @@ from twisted.web.client import Agent, BrowserLikePolicyForHTTPS, HTTPConnectionP
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IResponse
 
-from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered
+from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered, reason_of
 from mailismus.queue.providers.distributed.stores.http.body import Collected, SentBody
 from mailismus.queue.providers.distributed.stores.objects import IBody
 
 CONNECT_S = 5.0
 ANSWER_S = 10.0
+NO_ANSWER = f"no answer in {ANSWER_S:g} s"
 CONNECTIONS = 32
 SHORT_BYTES = 4 * 1024 * 1024
 """Of an answer that is read as a whole: a page of a thousand keys has some hundred KB."""
@@ -56,27 +57,25 @@ class HttpAgent:
         headers = Headers({name: [value] for name, value in request.headers.items() if name != "host"})
         body = SentBody(self.reactor, request.body) if request.body is not None else None
         asked = self._agent.request(request.method.encode(), request.url.encode(), headers, body)
-        late = self.reactor.callLater(ANSWER_S, asked.cancel)
+        asked.addTimeout(ANSWER_S, self.reactor)
         try:
             return await asked
         except (ConnectError, DNSLookupError) as error:
             raise NotDone(self.store, f"can't be reached: {_reason(error)}") from error
-        except CancelledError as error:
-            raise Unanswered(self.store, f"no answer in {ANSWER_S:g} s") from error
+        except TimeoutError as error:
+            raise Unanswered(self.store, NO_ANSWER) from error
         except Exception as error:
             raise Unanswered(self.store, _reason(error)) from error
-        finally:
-            if late.active():
-                late.cancel()
 
     async def read(self, response: IResponse) -> bytes:
-        """A short body. Raises `Unanswered` where it is cut off."""
-        done: Deferred[bytes | None] = Deferred()
-        response.deliverBody(Collected(SHORT_BYTES, done.callback))
-        late = self.reactor.callLater(ANSWER_S, lambda: None if done.called else done.callback(None))
-        found = await done
-        if late.active():
-            late.cancel()
+        """A short body. Raises `Unanswered` where it is cut off, or does not end in time: then its connection ends."""
+        collected = Collected(SHORT_BYTES)
+        response.deliverBody(collected)
+        try:
+            found = await collected.done.addTimeout(ANSWER_S, self.reactor)
+        except TimeoutError as error:
+            collected.leave()
+            raise Unanswered(self.store, NO_ANSWER) from error
         if found is None:
             raise Unanswered(self.store, "its answer was cut off")
         return found
@@ -89,6 +88,4 @@ class HttpAgent:
 
 def _reason(error: BaseException) -> str:
     reasons = getattr(error, "reasons", None)
-    if reasons:
-        error = reasons[0].value
-    return " ".join((str(error) or type(error).__name__).split())
+    return reason_of(reasons[0].value if reasons else error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.error import ConnectionDone
@@ -157,15 +157,21 @@ class ReadObject(Protocol):
 class Collected(Protocol):
     """A short answer as a whole; of a longer one its begin."""
 
-    def __init__(self, limit: int, done: Callable[[bytes | None], None]) -> None:
-        """`done`: is told the bytes, or None if the answer was cut off."""
-        self._limit, self._done, self._bytes = limit, done, bytearray()
+    def __init__(self, limit: int) -> None:
+        self._limit, self._bytes = limit, bytearray()
+        self.done: Deferred[bytes | None] = Deferred()
+        """Fires with the bytes; None: the answer was cut off."""
 
     def dataReceived(self, data: bytes) -> None:
         self._bytes += data[: self._limit - len(self._bytes)]
 
     def connectionLost(self, reason: Failure = Failure(ConnectionDone())) -> None:  # noqa: B008
-        self._done(bytes(self._bytes) if reason.check(ResponseDone) else None)
+        self.done.callback(bytes(self._bytes) if reason.check(ResponseDone) else None)
+
+    def leave(self) -> None:
+        """End the connection: the rest is not wanted."""
+        if self.transport is not None:
+            self.transport.stopProducing()  # type: ignore[attr-defined]  # of the body, as `deliverBody` gives it
 
 
 def size_of(response: IResponse) -> int:

@@ -16,8 +16,8 @@ from mailismus.queue.providers.distributed.stores.objects import IBody, IObject,
 T = TypeVar("T")
 
 FULL = frozenset({507})
-AGAIN = 2
-"""How often a request is made whose credentials the store does not know any more."""
+UNKNOWN = 401
+"""The store does not know the credentials of a request (any more): it is made once again, with new ones."""
 
 
 class IDialect(Protocol):
@@ -112,13 +112,12 @@ class HttpObjects:
     async def _asked(
         self, method: str, key: str, query: Mapping[str, str] | None = None, body: IBody | None = None
     ) -> IResponse:
-        for left in reversed(range(AGAIN)):
-            response = await self._agent.ask(await self._dialect.request(method, key, query, body))
-            if response.code != 401 or not left:
-                return response
-            await self._agent.read(response)
-            self._dialect.forget()
-        raise AssertionError("a loop of at least one turn")
+        response = await self._agent.ask(await self._dialect.request(method, key, query, body))
+        if response.code != UNKNOWN:
+            return response
+        await self._agent.read(response)
+        self._dialect.forget()
+        return await self._agent.ask(await self._dialect.request(method, key, query, body))
 
     async def _done(self, method: str, key: str, *, ok: tuple[int, ...], body: IBody | None = None) -> int:
         response = await self._asked(method, key, body=body)

@@ -14,14 +14,14 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.queue.providers.distributed.stores.broker import IConsumer, TriggerDelivery, TriggerReceiver
-from mailismus.queue.providers.distributed.stores.failure import NotDone
+from mailismus.queue.providers.distributed.stores.failure import NotDone, reason_of
 from mailismus.queue.providers.distributed.stores.libraries import load, require_packages
 from mailismus.queue.providers.distributed.stores.rabbitmq.confirming import Confirming, declare_exchange
 from mailismus.queue.providers.distributed.stores.rabbitmq.connection import (
     STORE,
     RabbitAccess,
     RabbitConnection,
-    reason_of,
+    close_channel,
     within,
 )
 from mailismus.queue.providers.distributed.stores.rabbitmq.consuming import RabbitConsumer
@@ -85,7 +85,7 @@ class RabbitBroker:
             await within(self._reactor, channel.basic_qos(prefetch_count=prefetch), ANSWER_S)
             messages, _ = await within(self._reactor, channel.basic_consume(queue), ANSWER_S)
         except Exception as error:
-            _close(channel)
+            close_channel(channel)
             raise NotDone(STORE, f"can't consume {queue}: {reason_of(error)}") from error
         return self._begin(RabbitConsumer(self._reactor, channel, receiver), messages)
 
@@ -111,14 +111,14 @@ class RabbitBroker:
 
     async def _listen(self, topic: str, listener: TriggerReceiver) -> None:
         channel = await self._connection.new_channel()
-        await declare_exchange(self._reactor, channel, topic)
         try:
+            await declare_exchange(self._reactor, channel, topic)
             asked = channel.queue_declare("", exclusive=True, auto_delete=True)
             queue = (await within(self._reactor, asked, ANSWER_S)).method.queue
             await within(self._reactor, channel.queue_bind(queue, topic), ANSWER_S)
             messages, _ = await within(self._reactor, channel.basic_consume(queue, auto_ack=True), ANSWER_S)
         except Exception as error:
-            _close(channel)
+            close_channel(channel)
             raise NotDone(STORE, f"can't listen to {topic}: {reason_of(error)}") from error
         self._begin(RabbitConsumer(self._reactor, channel, listener), messages)
 
@@ -149,7 +149,7 @@ class RabbitBroker:
                 return None
             raise NotDone(STORE, reason_of(error)) from error
         finally:
-            _close(channel)
+            close_channel(channel)
         return int(found.method.message_count)
 
     async def _ask(self, method: str, *arguments: object, **options: object) -> Any:
@@ -159,7 +159,7 @@ class RabbitBroker:
         except Exception as error:
             raise NotDone(STORE, reason_of(error)) from error
         finally:
-            _close(channel)
+            close_channel(channel)
 
 
 @attrs.frozen
@@ -172,8 +172,3 @@ class _Listener:
     def on_trigger(self, trigger: TriggerDelivery) -> None:
         """News have come."""
         self.on_news(trigger.body)
-
-
-def _close(channel: Any) -> None:
-    if channel.is_open:
-        channel.close()

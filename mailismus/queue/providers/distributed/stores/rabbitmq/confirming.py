@@ -14,9 +14,9 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered
+from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered, reason_of
 from mailismus.queue.providers.distributed.stores.libraries import load
-from mailismus.queue.providers.distributed.stores.rabbitmq.connection import STORE, RabbitConnection, reason_of, within
+from mailismus.queue.providers.distributed.stores.rabbitmq.connection import STORE, RabbitConnection, close_channel, within
 
 CONFIRM_S = 10.0
 
@@ -107,6 +107,7 @@ class Confirming:
         try:
             await within(self._reactor, channel.confirm_delivery(), CONFIRM_S)
         except Exception as error:
+            close_channel(channel)
             raise NotDone(STORE, reason_of(error)) from error
         channel.add_on_return_callback(lambda message: self._returned.add(message.properties.message_id))
         return channel

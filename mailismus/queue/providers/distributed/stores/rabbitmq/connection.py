@@ -11,12 +11,11 @@ from typing import Any
 
 import attrs
 from twisted.internet.defer import Deferred, DeferredLock
-from twisted.internet.endpoints import HostnameEndpoint, wrapClientTLS
+from twisted.internet.endpoints import HostnameEndpoint, connectProtocol, wrapClientTLS
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
-from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFromCertificates
 
-from mailismus.queue.providers.distributed.stores.failure import NotDone
+from mailismus.queue.providers.distributed.stores.failure import NotDone, reason_of
 from mailismus.queue.providers.distributed.stores.libraries import load
 
 STORE = "rabbitmq"
@@ -34,16 +33,6 @@ class RabbitAccess:
     username: str = "guest"
     password: str = attrs.field(default="guest", repr=False)
     ca: bytes = b""
-
-
-class _Made(Factory):
-    noisy = False
-
-    def __init__(self, protocol: Protocol) -> None:
-        self._protocol = protocol
-
-    def buildProtocol(self, addr: object) -> Protocol:
-        return self._protocol
 
 
 class RabbitConnection:
@@ -125,7 +114,7 @@ class RabbitConnection:
         if access.ca:
             roots = trustRootFromCertificates([Certificate.loadPEM(access.ca)])
             endpoint = wrapClientTLS(optionsForClientTLS(host, trustRoot=roots), endpoint)
-        await endpoint.connect(_Made(protocol))
+        await connectProtocol(endpoint, protocol)
         try:
             await within(self._reactor, ready, CONNECT_S)
             # pika gives its own connection, which hears the broker's words, with a channel alone.
@@ -162,6 +151,7 @@ def within(reactor: IReactorTime, deferred: Deferred[Any], seconds: float) -> De
     return result
 
 
-def reason_of(error: BaseException) -> str:
-    """An error in words: those of pika often have none."""
-    return str(error) or type(error).__name__
+def close_channel(channel: Any) -> None:
+    """End a channel, if it has not ended."""
+    if channel.is_open:
+        channel.close()

@@ -7,17 +7,14 @@ the last `KEPT` ones.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
 from typing import NamedTuple
 
+from mailismus.observe.figures import Picture, compare
 from mailismus.observe.overview import Overview
-from mailismus.top.figures import Picture, compare
 
 WINDOW_S = 5.0
 """Seconds over which a rate is made: a shorter time would show single messages."""
 KEPT = 300
-BLOCKS = " ▁▂▃▄▅▆▇█"
-ASCII_BLOCKS = " .:-=+*#%"
 
 
 class Rates(NamedTuple):
@@ -47,12 +44,3 @@ class History:
             self.rates.append(Rates(latest.messages, latest.delivered))
         overviews.append(overview)
         return picture
-
-
-def plot(values: Sequence[float], width: int, blocks: str = BLOCKS) -> str:
-    """The last values as `width` blocks, the newest at the right; the largest is as high as can be."""
-    shown = list(values)[-width:] if width > 0 else []
-    most = max(shown, default=0.0)
-    steps = len(blocks) - 1
-    heights = [0 if most <= 0 or value <= 0 else max(1, round(value / most * steps)) for value in shown]
-    return "".join(blocks[height] for height in heights).rjust(width)

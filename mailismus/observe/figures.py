@@ -14,6 +14,8 @@ from mailismus.observe.overview import Failure, Holding, NextHopFigures, Overvie
 
 PROVIDER_PREFIXES = ("mailismus_journal", "mailismus_log", "mailismus_chunk")
 AREAS = ("incoming", "deferred", "bounces")
+SET_APART = ("hold", "deleted")
+"""Areas that are told where something is in them: only acts of administrators put entries there."""
 
 
 @attrs.frozen
@@ -114,7 +116,7 @@ def compare(earlier: Overview | None, latest: Overview) -> Picture:
             failed=since.rate(deliveries, "bounced", "expired"),
             bytes_out=since.rate("mailismus_deliver_content_bytes_total"),
         ),
-        areas={area: int(total(latest, "mailismus_queue_entries", area)) for area in AREAS},
+        areas=_areas(latest),
         refusing=[reason for reason, is_so in _by_label(latest, "mailismus_queue_refusing").items() if is_so],
         clients=int(total(latest, "mailismus_submit_connections")),
         connections=int(total(latest, "mailismus_deliver_connections")),
@@ -130,6 +132,11 @@ def compare(earlier: Overview | None, latest: Overview) -> Picture:
         failures=latest.failures,
         known=latest.known,
     )
+
+
+def _areas(latest: Overview) -> Mapping[str, int]:
+    counts = {area: int(total(latest, "mailismus_queue_entries", area)) for area in (*AREAS, *SET_APART)}
+    return {area: count for area, count in counts.items() if count or area in AREAS}
 
 
 def total(overview: Overview, name: str, *labels: str) -> float:

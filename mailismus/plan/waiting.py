@@ -5,14 +5,14 @@ An outcome is durable at once, so that no gate holds deliveries back: what is me
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from twisted.internet.defer import Deferred, succeed
 
-from benchmarks.simulation.clock import VirtualClock
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
+from mailismus.plan.clock import VirtualClock
 from mailismus.queue.due.entries import DueMessage
 from mailismus.queue.due.index import DueIndex
 from mailismus.queue.interface import Area, Entry, IContent, Message, Shares
@@ -26,17 +26,28 @@ _DELIVERED, _DEFERRED = OutcomeKind.DELIVERED, OutcomeKind.DEFERRED
 class Books(Protocol):
     """What hears of each outcome."""
 
-    def note(self, message: Message, entries: Sequence[Entry], outcome: Outcome, now: float) -> None:
-        """Note the outcome of an attempt for these entries."""
+    def note(
+        self,
+        message: Message,
+        entries: Sequence[Entry],
+        outcome: Outcome,
+        dispositions: Sequence[Disposition],
+        now: float,
+    ) -> None:
+        """Note the outcome of an attempt for these entries, as they were before it, and what became of each."""
 
 
 class SimulatedQueue:
-    """See `deliver.queue_seam.DeliveryQueue`. `salt`: of the retry times."""
+    """See `deliver.queue_seam.DeliveryQueue`. `salt`: of the retry times; `of_reports`: the rule of mail without a sender;
+    None: the same."""
 
     in_doubt = 0
 
-    def __init__(self, clock: VirtualClock, rule: RetryRule, books: Books, salt: int) -> None:
+    def __init__(
+        self, clock: VirtualClock, rule: RetryRule, books: Books, salt: int, of_reports: RetryRule | None = None
+    ) -> None:
         self._clock, self._rule, self._books, self._salt = clock, rule, books, salt
+        self._of_reports = of_reports or rule
         self._index: DueIndex[DueMessage] = DueIndex()
         self._waiting: dict[Area, list[tuple[Deferred[None], float | None]]] = {Area.INCOMING: [], Area.DEFERRED: []}
         self._next_id = (1 << 32) + 1
@@ -54,6 +65,12 @@ class SimulatedQueue:
         """Those."""
         return [entry for known in self._index.messages.values() for entry in known.entries.values()]
 
+    def waiting(self) -> Iterator[tuple[SpoolId, int, Entry]]:
+        """The same, with the ids of their messages and their numbers."""
+        for spool_id, known in self._index.messages.items():
+            for number, entry in known.entries.items():
+                yield spool_id, number, entry
+
     def submit(self, sender: bytes, recipients: Sequence[bytes]) -> Message:
         """Accept a message now."""
         now, spool_id = self._clock.now, SpoolId(self._next_id)
@@ -65,6 +82,13 @@ class SimulatedQueue:
         self._index.add_new(known, Area.INCOMING, entries, now)
         self._wake(Area.INCOMING)
         return message
+
+    def load(self, messages: Iterable[Message]) -> None:
+        """Add messages whose entries wait, in times of the virtual clock, before anything is taken."""
+        for message in messages:
+            known = DueMessage(message)
+            known.entries = {entry.number: entry for entry in message.entries}
+            self._index.add(known, self._clock.now)
 
     # ------------------------------------------------------------------ as the task uses it
 
@@ -99,17 +123,17 @@ class SimulatedQueue:
         now = self._clock.now
         found: list[list[Disposition]] = []
         for message, entries, outcome in results:
-            self._books.note(message, entries, outcome, now)
             known = self._index.messages[message.spool_id]
             if outcome.kind is not _DEFERRED:
-                found.append(self._end(known, entries, is_sent=outcome.kind is _DELIVERED))
-                continue
-            dispositions = []
-            for entry in entries:
-                if not self._defer(known, entry, outcome, now):
-                    dispositions += self._end(known, [entry], is_sent=False, is_expired=True)
-                else:
-                    dispositions.append(Disposition.DEFERRED)
+                dispositions = self._end(known, entries, is_sent=outcome.kind is _DELIVERED)
+            else:
+                dispositions = []
+                for entry in entries:
+                    if not self._defer(known, entry, outcome, now):
+                        dispositions += self._end(known, [entry], is_sent=False, is_expired=True)
+                    else:
+                        dispositions.append(Disposition.DEFERRED)
+            self._books.note(message, entries, outcome, dispositions, now)
             found.append(dispositions)
         return found
 
@@ -133,7 +157,7 @@ class SimulatedQueue:
         """Let an entry wait for its next attempt. False: it has expired."""
         message, attempts = known.message, entry.attempts + 1
         due_at = next_attempt_at(
-            self._rule,
+            self._rule if message.sender else self._of_reports,
             age_s=now - message.received_at,
             made_age_s=now - message.received_at,
             attempts=attempts,
@@ -145,7 +169,8 @@ class SimulatedQueue:
         if due_at is None:
             return False
         self.deferred += 1
-        after = Entry(entry.number, entry.recipient, Area.DEFERRED, due_at, attempts, outcome.reply, outcome.host)
+        said = outcome.reply, outcome.host
+        after = Entry(entry.number, entry.recipient, Area.DEFERRED, due_at, attempts, *said, entry.words)
         assert known.entries[entry.number] is entry, "an entry was settled twice"
         self._index.replace(known, after, now)
         self._wake_by(Area.DEFERRED, due_at)

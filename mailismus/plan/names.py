@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from twisted.internet.defer import Deferred, succeed
 
-from benchmarks.simulation.clock import VirtualClock
-from benchmarks.simulation.receivers import Site
 from mailismus.dns.mx import MxHost
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
+from mailismus.plan.clock import VirtualClock
+from mailismus.plan.site import ReceivingSite
 
 LOOKUP_S = 0.03
 TIMEOUT_S, TIMEOUTS = 5.0, 4
@@ -25,11 +25,11 @@ Found = tuple[MxHost, ...] | Outcome
 T = TypeVar("T")
 
 
-class Names:
-    """The name servers: see `locator.MxLookup`. `sites`: by domain; None: nobody answers."""
+class SimulatedNames:
+    """The name servers: see `locator.MxLookup`. `site_of`: the site of a domain; None: nobody answers."""
 
-    def __init__(self, clock: VirtualClock, sites: dict[str, Site | None]) -> None:
-        self._clock, self.sites = clock, sites
+    def __init__(self, clock: VirtualClock, site_of: Callable[[str], ReceivingSite | None]) -> None:
+        self._clock, self._site_of = clock, site_of
         self._cache: dict[str, tuple[float, Found]] = {}
         self._is_pressed = False
 
@@ -47,7 +47,7 @@ class Names:
         cached = self.known(domain)
         if cached is not None:
             return succeed(cached)
-        site, done = self.sites[domain], Deferred[Found]()
+        site, done = self._site_of(domain), Deferred[Found]()
         if site is not None:
             self._clock.at(self._clock.now + LOOKUP_S, self._answer, (domain, site, done))
         else:
@@ -61,7 +61,7 @@ class Names:
         else:
             self._clock.at(self._clock.now + TIMEOUT_S, self._time_out, (domain, count + 1, done))
 
-    def _answer(self, asked: tuple[str, Site | None, Deferred[Found]]) -> None:
+    def _answer(self, asked: tuple[str, ReceivingSite | None, Deferred[Found]]) -> None:
         domain, site, done = asked
         found: Found = NOT_NOW if site is None else site.hosts
         self._cache[domain] = (self._clock.now + (SILENT_TTL_S if site is None else TTL_S), found)
@@ -69,15 +69,18 @@ class Names:
 
 
 class RelayNames:
-    """The look-ups of relays, of which there are none."""
+    """The look-ups of relays: known at once. `addresses_of`: those of a host."""
+
+    def __init__(self, addresses_of: Callable[[str], tuple[str, ...]]) -> None:
+        self._addresses_of = addresses_of
 
     def known(self, host: str) -> tuple[str, ...] | Outcome | None:
-        """Nothing."""
-        return None
+        """Its addresses."""
+        return self._addresses_of(host)
 
     def find(self, host: str) -> Deferred[tuple[str, ...] | Outcome]:
-        """Never asked."""
-        raise AssertionError(host)
+        """The same."""
+        return succeed(self._addresses_of(host))
 
 
 class Maildirs:

@@ -1,0 +1,78 @@
+"""Answers of an object store that are late, cut off or too long."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+from twisted.web.client import ResponseDone
+
+from mailismus.queue.providers.distributed.stores.failure import Unanswered
+from mailismus.queue.providers.distributed.stores.http.agent import ANSWER_S, SHORT_BYTES, HttpAgent
+
+
+class Answer:
+    """An answer whose body a test writes."""
+
+    def __init__(self) -> None:
+        self.transport = StringTransport()  # type: ignore[no-untyped-call]
+        self.body: Any = None
+
+    def deliverBody(self, protocol: Any) -> None:
+        self.body = protocol
+        protocol.makeConnection(self.transport)
+
+    def end(self, reason: Exception) -> None:
+        self.body.connectionLost(Failure(reason))  # type: ignore[no-untyped-call]
+
+
+def reading(clock: Clock, answer: Answer) -> list[object]:
+    """What reading the answer gives: bytes, or an error as it is shown."""
+    agent, results = HttpAgent(cast(Any, clock), "store"), list[object]()
+    read = Deferred.fromCoroutine(agent.read(cast(Any, answer)))
+    read.addCallbacks(results.append, lambda failure: results.append(repr(failure.value)))
+    return results
+
+
+def test_a_short_answer_is_read_whole() -> None:
+    clock, answer = Clock(), Answer()
+    results = reading(clock, answer)
+    answer.body.dataReceived(b"one ")
+    answer.body.dataReceived(b"two")
+    answer.end(ResponseDone())
+    assert results == [b"one two"]
+    assert not clock.getDelayedCalls()
+
+
+def test_of_a_long_answer_the_begin_is_kept() -> None:
+    answer = Answer()
+    results = reading(Clock(), answer)
+    for _ in range(2):
+        answer.body.dataReceived(bytes(SHORT_BYTES - 1))
+    answer.end(ResponseDone())
+    assert results == [bytes(SHORT_BYTES)]
+
+
+def test_an_answer_that_is_cut_off_is_none() -> None:
+    answer = Answer()
+    results = reading(Clock(), answer)
+    answer.body.dataReceived(b"one ")
+    answer.end(ConnectionDone())
+    assert results == [repr(Unanswered("store", "its answer was cut off"))]
+
+
+@pytest.mark.parametrize("end", [ResponseDone(), ConnectionDone()])
+def test_an_answer_without_an_end_is_left_and_its_end_is_not_heard(end: Exception) -> None:
+    clock, answer = Clock(), Answer()
+    results = reading(clock, answer)
+    answer.body.dataReceived(b"one ")
+    clock.advance(ANSWER_S)
+    assert results == [repr(Unanswered("store", f"no answer in {ANSWER_S:g} s"))]
+    assert answer.transport.producerState == "stopped"
+    answer.end(end)
+    assert len(results) == 1

@@ -1,0 +1,91 @@
+"""Calls of the disk fail while acts go on: no act is half, nothing is lost, and mail goes on."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from tests.durability.faults.acting import ACTING, STAGE
+from tests.durability.faults.case import rehearse, run
+from tests.durability.faults.cases import Case, bounded_selection, faults_of, kinds
+from tests.durability.faults.disk import Span
+from tests.durability.subjects.chunk import CHUNK
+from tests.durability.subjects.clustered import CLUSTERED
+from tests.durability.subjects.interface import Subject
+from tests.durability.subjects.log import LOG
+
+SUBJECTS = pytest.mark.parametrize("subject", [CLUSTERED, LOG, CHUNK], ids=lambda one: one.name)
+EACH, PARTS = 3, 3
+"""Of the selection every third case runs each time, in so many parts."""
+
+
+@pytest.fixture(autouse=True)
+def _short_collections() -> Iterator[None]:
+    """What was there before is not looked at each time."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@SUBJECTS
+def test_without_a_fault_all_goes_well(subject: Subject) -> None:
+    seen, disk = run(None, subject, scenario=ACTING)
+    assert (seen.words, disk.failed) == ("goes on", 0)
+
+
+def calls_for_the_file(subject: Subject, every: int) -> int:
+    """Let calls for the file of acts fail, one after the other: EIO once, EIO and ENOSPC at that place for ever, in turn.
+    Return how many. `every`: one call in so many."""
+    ways = itertools.cycle(((errno.EIO, Span.ONCE), (errno.EIO, Span.PLACE), (errno.ENOSPC, Span.PLACE)))
+    count = 0
+    for kind, calls in kinds(rehearse(subject, scenario=ACTING), subject).items():
+        if kind.stage != STAGE or kind.place != "file of acts":
+            continue
+        for call in calls[::every]:
+            number, span = next(ways)
+            for fault in faults_of(kind, call, number, span):
+                try:
+                    run(fault, subject, scenario=ACTING)
+                except Exception as error:
+                    raise AssertionError(f"{kind}, {fault}") from error
+                count += 1
+    return count
+
+
+@SUBJECTS
+def test_calls_for_the_file_of_acts_may_fail(subject: Subject) -> None:
+    assert calls_for_the_file(subject, 8) >= 5
+
+
+@pytest.mark.exhaustive
+@SUBJECTS
+def test_every_call_for_the_file_of_acts_may_fail(subject: Subject) -> None:
+    assert calls_for_the_file(subject, 1) > 40
+
+
+@SUBJECTS
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_failing_call_breaks_an_act(subject: Subject, part: int) -> None:
+    count = 0
+    for case in itertools.islice(bounded_selection(subject, ACTING), part * EACH, None, PARTS * EACH):
+        _run(case, subject)
+        count += 1
+    assert count > 3
+
+
+@pytest.mark.exhaustive
+@SUBJECTS
+def test_no_case_of_the_selection_breaks_an_act(subject: Subject) -> None:
+    for case in bounded_selection(subject, ACTING):
+        _run(case, subject)
+
+
+def _run(case: Case, subject: Subject) -> None:
+    try:
+        run(case.fault, subject, hardlinks=case.hardlinks, ending=case.ending, scenario=ACTING)
+    except Exception as error:
+        raise AssertionError(str(case)) from error
