@@ -49,7 +49,7 @@ class World:
 def test_everything_is_made_and_then_nothing_is_missing() -> None:
     world = World()
     expected = [f"table {table.name}" for table in TABLES]
-    expected += ["the bucket", "queue mq.incoming", "queue mq.deferred", "queue mq.bounces", "queue mq.dead"]
+    expected += ["the bucket", *(f"queue {queue}" for queue in (*QUEUES, DEAD))]
     assert list(world.missing()) == expected
     assert list(world.set_up()) == expected
     assert world.missing() == ()

@@ -53,6 +53,12 @@ class World:
         """A server with clients of its own."""
         return Server(self.broker.client(), self.rows.client(), self.objects.client())
 
+    def pause(self, seconds: float) -> Deferred[None]:
+        """Fires so many seconds later."""
+        done: Deferred[None] = Deferred()
+        self.clock.callLater(seconds, done.callback, None)
+        return done
+
     def wait(self, call: Deferred[T] | Coroutine[Deferred[Any], Any, T]) -> T:
         """Its result, or its failure raised."""
         deferred = call if isinstance(call, Deferred) else Deferred.fromCoroutine(call)

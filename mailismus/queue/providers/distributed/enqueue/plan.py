@@ -1,7 +1,8 @@
 """What is written and published for a submission. Pure.
 
 All shares of a message in one area and one slice are of one partition, so they come by one mutation. A share that is due
-has a trigger; one that waits has a due row, which becomes a trigger at its time.
+has a trigger; one that waits has a due row, which becomes a trigger at its time. A message that is one share, in the slice of
+its epoch, is found there by its id; all others have index rows.
 """
 
 from __future__ import annotations
@@ -14,16 +15,14 @@ import attrs
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Message, Placement
-from mailismus.queue.providers.distributed.format.share import Blob, Share, ShareName, SharePlace, pieces_of, writes_of
+from mailismus.queue.providers.distributed.format.due import DueShare, due_row, due_share
+from mailismus.queue.providers.distributed.format.marks import trigger_of
+from mailismus.queue.providers.distributed.format.share import Blob, Share, ShareName, SharePlace, pieces_of, to_signed, writes_of
 from mailismus.queue.providers.distributed.format.slices import bucket_of, slice_start
-from mailismus.queue.providers.distributed.format.tables import DUE, MAILS, PREFIX
-from mailismus.queue.providers.distributed.format.trigger import ShareTrigger, write_trigger
+from mailismus.queue.providers.distributed.format.tables import MAILS, PREFIX
+from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.stores.rows import Put, Row, Write, kept_time
 from mailismus.queue.providers.distributed.view.change import ViewSettings
-
-SLOT_S = 60
-SHARDS = 1
-TRIED = frozenset({Area.INCOMING, Area.DEFERRED, Area.BOUNCES})
 
 
 @attrs.frozen
@@ -49,11 +48,12 @@ class Publication:
 
 @attrs.frozen
 class EnqueuePlan:
-    """`shares` are durable by `writes`, before a trigger is published."""
+    """`shares` are durable by `writes`, before a trigger is published. `due`: those that wait."""
 
     shares: tuple[Share, ...]
     writes: tuple[Write, ...]
     publications: tuple[Publication, ...]
+    due: tuple[DueShare, ...]
 
 
 def plan_enqueue(
@@ -69,23 +69,13 @@ def plan_enqueue(
             name = ShareName(SharePlace(area.value, start, bucket), new_id())
             shares.append(Share(name, _message(arrived, piece), arrived.blob, now, due_at))
     writes: list[Write] = [write for share in shares for write in writes_of(share, now)]
-    if len(shares) > 1 or start != epoch_slice:
-        writes += [_index_row(share, now) for share in shares]
-    publications = []
-    for share in shares:
-        if share.due_at > now or Area(share.name.place.queue_name) not in TRIED:
-            writes.append(due_row(share, share.due_at, now))
-        else:
-            publications.append(_publication(share))
-    return EnqueuePlan(tuple(shares), tuple(writes), tuple(publications))
-
-
-def due_row(share: Share, due_at: float, at: float) -> Put:
-    """The row that has a share published at a time. `at`: of the write."""
-    name = share.name
-    slot = slice_start(due_at, SLOT_S)
-    key = (name.place.queue_name, bucket_of(share.message.spool_id, SHARDS), slot, due_at, name.enqueue_id)
-    return Put(DUE, key, {"slice_start": name.place.slice_start, "bucket": name.place.bucket}, at)
+    is_found_by_epoch = len(shares) == 1 and start == epoch_slice and shares[0].area is Area.INCOMING
+    if not is_found_by_epoch:
+        writes += [index_row(share, now) for share in shares]
+    waiting = {share.name: due_share(share.name, share.due_at, now) for share in shares if share.due_at > now}
+    writes += [due_row(due, arrived.spool_id, now) for due in waiting.values()]
+    publications = tuple(publication_of(share) for share in shares if share.name not in waiting)
+    return EnqueuePlan(tuple(shares), tuple(writes), publications, tuple(waiting.values()))
 
 
 def _groups(arrived: Arrived) -> dict[tuple[Area, float], list[Entry]]:
@@ -100,19 +90,7 @@ def _entries(arrived: Arrived) -> list[Entry]:
     if arrived.placements is None:
         due_at = kept_time(arrived.received_at)
         return [Entry(number, recipient, Area.INCOMING, due_at) for number, recipient in enumerate(recipients, 1)]
-    return [
-        Entry(
-            one.number,
-            recipients[one.number - 1],
-            one.area,
-            kept_time(one.due_at),
-            one.attempts,
-            one.reply,
-            one.host,
-            one.words,
-        )
-        for one in arrived.placements
-    ]
+    return [_entry(one, recipients[one.number - 1]) for one in arrived.placements]
 
 
 def _entry(one: Placement, recipient: bytes) -> Entry:
@@ -136,7 +114,8 @@ def _message(arrived: Arrived, entries: Sequence[Entry]) -> Message:
     )
 
 
-def _index_row(share: Share, at: float) -> Put:
+def index_row(share: Share, at: float) -> Put:
+    """The row that leads from the message to a share."""
     place = share.name.place
     cells: Row = {
         "queue_name": place.queue_name,
@@ -144,10 +123,20 @@ def _index_row(share: Share, at: float) -> Put:
         "bucket": place.bucket,
         "entries": len(share.message.entries),
     }
-    return Put(MAILS, (share.message.spool_id, share.name.enqueue_id), cells, at)
+    return Put(MAILS, (to_signed(share.message.spool_id), share.name.enqueue_id), cells, at)
 
 
-def _publication(share: Share) -> Publication:
-    place = share.name.place
-    trigger = ShareTrigger(place.queue_name, place.slice_start, place.bucket, share.name.enqueue_id)
-    return Publication(f"{PREFIX}{place.queue_name}", write_trigger(trigger), share)
+def closed_row(share: Share, at: float) -> Put:
+    """The same row of a share of which nothing is left."""
+    row = index_row(share, at)
+    return Put(row.table, row.key, {**row.cells, "closed_at": at}, at)
+
+
+def publication_of(share: Share) -> Publication:
+    """The trigger of all that is left of a share."""
+    return Publication(queue_of(share.name.place.queue_name), write_trigger(trigger_of(share.name)), share)
+
+
+def queue_of(queue_name: str) -> str:
+    """The broker's queue of an area."""
+    return f"{PREFIX}{queue_name}"

@@ -65,6 +65,11 @@ class Share:
     due_at: float
     origin: ShareName | None = None
 
+    @property
+    def area(self) -> Area:
+        """The area of its entries."""
+        return Area(self.name.place.queue_name)
+
 
 def pieces_of(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
     """Entries of one area and time, a share each: at most `SHARE_ENTRIES`."""
@@ -76,7 +81,7 @@ def writes_of(share: Share, at: float) -> list[Put]:
     """All rows of a share. `at`: the time of the write, the same whenever it is repeated."""
     message, origin = share.message, share.origin
     head: dict[str, Value] = {
-        "spool_id": _to_signed(message.spool_id),
+        "spool_id": to_signed(message.spool_id),
         "sender": message.sender,
         "client": message.client,
         "eightbit": int(message.eightbit),
@@ -144,7 +149,7 @@ def _share_of(name: ShareName, rows: Sequence[Row]) -> Share | None:
         due_at = _number(head["due_at"])
         entries = [_entry_of(row, area, due_at) for row in rows if row is not head]
         message = Message(
-            spool_id=_to_spool_id(_whole(head["spool_id"])),
+            spool_id=to_spool_id(_whole(head["spool_id"])),
             sender=_bytes(head["sender"]),
             client=_bytes(head["client"]),
             eightbit=bool(_whole(head["eightbit"])),
@@ -185,12 +190,13 @@ def _origin_of(head: Row) -> ShareName | None:
     return ShareName(SharePlace(_text(queue), _number(head["origin_slice"]), _whole(head["origin_bucket"])), name)
 
 
-def _to_signed(spool_id: SpoolId) -> int:
+def to_signed(spool_id: SpoolId) -> int:
     """The database has no unsigned numbers."""
     return spool_id - 2 * _SIGNED if spool_id >= _SIGNED else spool_id
 
 
-def _to_spool_id(number: int) -> SpoolId:
+def to_spool_id(number: int) -> SpoolId:
+    """The other way."""
     return SpoolId(number + 2 * _SIGNED if number < 0 else number)
 
 

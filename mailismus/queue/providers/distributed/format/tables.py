@@ -10,8 +10,8 @@ from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.stores.rows import Column, ColumnKind, RowTable
 
 PREFIX = "mq."
-QUEUES = tuple(f"{PREFIX}{area.value}" for area in (Area.INCOMING, Area.DEFERRED, Area.BOUNCES))
-"""A queue of triggers for each area whose entries are tried. What is held or deleted waits for its time, or an act."""
+QUEUES = tuple(f"{PREFIX}{area.value}" for area in Area)
+"""A queue of triggers for each area."""
 DEAD = f"{PREFIX}dead"
 """Messages that no Mailismus has written."""
 NEWS = f"{PREFIX}news"
@@ -69,7 +69,7 @@ DUE = RowTable(
     "due_mails",
     _columns(
         *(("queue_name", _TEXT), ("shard", _SMALL), ("due_slot", _TIME), ("due_at", _TIME), ("enqueue_id", _ID)),
-        *(("slice_start", _TIME), ("bucket", _SMALL), ("numbers", _BYTES)),
+        *(("slice_start", _TIME), ("bucket", _SMALL), ("given_back", _SMALL)),
     ),
     key_size=3,
     order_size=2,
