@@ -6,7 +6,7 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from mailismus.queue.providers.distributed.format.tables import TABLES
+from mailismus.queue.providers.distributed.format.tables import DEAD, QUEUES, TABLES
 from mailismus.queue.providers.distributed.setup import MadeThings, Stores, missing_things, set_up
 from mailismus.queue.providers.distributed.stores.failure import NotDone
 from tests.distributed.models.broker import BrokerModel, ModelBroker

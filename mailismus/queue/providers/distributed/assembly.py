@@ -47,8 +47,8 @@ KEPT_BYTES = 32 << 20
 
 @attrs.frozen
 class ServerTerms:
-    """What a server is given. `name`: its own, the same after each start. `keep_s`: how long slices are kept in which nothing
-    lives. `elapsed`: seconds that never jump; `random_bits`: so many random bits; `chance`: a number from 0 to 1."""
+    """What a server is given. `name`: its own, the same after each start. `keep_s`: how long slices are kept in which
+    nothing lives. `elapsed`: seconds that never jump; `random_bits`: so many random bits; `chance`: a number from 0 to 1."""
 
     name: str
     view: ViewSettings
@@ -112,9 +112,7 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
 
     settling = Settling(stores, hand, finding, clock, view.writing, new_id, firing.add, on_over)
     enqueueing = Enqueueing(stores, clock, new_id, hand.hide)
-    commits = Commits(
-        CommitParts(reactor, now, view.writing, ids, enqueueing, settling, firing, hand, loading, kept)
-    )
+    commits = Commits(CommitParts(reactor, now, view.writing, ids, enqueueing, settling, firing, hand, loading, kept))
     starts = Starts(rows, view.reading, now, terms.keep_s)
     searching = Searching(rows, hand, starts, finding, new_id, now)
 

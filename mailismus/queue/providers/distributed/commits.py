@@ -2,8 +2,9 @@
 
     drafts are finished -> contents, rows, triggers | settlements, message by message -> told
 
-*Rules*: what a commit puts in is hidden until it is told. Shares of a commit that was refused stay hidden until they are marked
-removed: parts of it may be there, or may come. A commit with messages and settlements is one batch, if it fits into one.
+*Rules*: what a commit puts in is hidden until it is told. Shares of a commit that was refused stay hidden until they are
+marked removed: parts of it may be there, or may come. A commit with messages and settlements is one batch, if it fits into
+one.
 """
 
 from __future__ import annotations
@@ -120,7 +121,9 @@ class Commits:
         self._under_way += 1
         if not is_good:
             is_full = any(draft.is_cut for draft in drafts)
-            error = Unavailable("there is no room in memory for the message" if is_full else "no draft that can be committed")
+            error = Unavailable(
+                "there is no room in memory for the message" if is_full else "no draft that can be committed"
+            )
             self._end(_Ended(commit, None, error, ()))
             return
         run = self._enter(submissions, settled) if submissions else self._settle(settled)

@@ -1,7 +1,7 @@
 """What a server does beside: it renews its lease, and moves the browse starts.
 
-*Rules*: while the lease is not sure nothing is handed out and no mail is taken. Where another server has it, what is in the hand
-and not out is forgotten, and consumption ends; it begins again once the lease is free.
+*Rules*: while the lease is not sure nothing is handed out and no mail is taken. Where another server has it, what is in the
+hand and not out is forgotten, and consumption ends; it begins again once the lease is free.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Duties:
             Deferred.fromCoroutine(self._starts.move()).addErrback(self._not_moved)
 
     def _not_moved(self, failure: Failure) -> None:
-        if failure.check(StoreFailure) is None:
+        if not isinstance(failure.value, StoreFailure):
             self._log.failure("the browse start can't be moved", failure)
 
     def _renew(self) -> None:

@@ -188,7 +188,8 @@ class DistributedQueue:
                     deferred.callback(None)
 
     def next_due(self, area: Area) -> float | None:
-        times = (self._index.next_due(area), self.parts.firing.next_due(area))
+        ready = self.parts.now() if self._index.has_ready(area) else None  # its row is not known to wait any more
+        times = (ready, self._index.next_due(area), self.parts.firing.next_due(area))
         return min((at for at in times if at is not None), default=None)
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
@@ -212,8 +213,8 @@ class DistributedQueue:
     async def _claim(self, wanted: Filter, after: object | None, limit: int) -> Page:
         parts = self.parts
         found = await parts.searching.search(wanted, after, limit)
-        for message in found.messages:
-            await parts.settling.bring(message.spool_id, [entry.number for entry in message.entries])
+        for living, message in zip(found.shares, found.messages, strict=True):
+            await parts.settling.bring_of(living.share.name, [entry.number for entry in message.entries])
         return claim_page(found.page(), wanted, self._index)
 
     def hasten(self, latest: Latest, now: float) -> None:
@@ -236,5 +237,3 @@ async def _in_our_words(call: Coroutine[Deferred[Any], Any, T]) -> T:
         return await call
     except StoreFailure as failure:
         raise Unavailable(str(failure)) from failure
-
-

@@ -48,9 +48,7 @@ class Hurrying:
         count = 0
         gaps: list[Gap] = []
         async for living in self._deferred(wanted, gaps):
-            entries = [
-                entry for entry in entries_of(living, self._hand) if wanted.matches(living.share.message, entry)
-            ]
+            entries = [entry for entry in entries_of(living, self._hand) if wanted.matches(living.share.message, entry)]
             count += await self._make_due(living, entries, now)
         return Flushed(count, tuple(gaps))
 
@@ -102,8 +100,8 @@ class Hurrying:
         """As `IQueue.hasten`, for what is not in the hand. Raises `NotDone`, `Unanswered`."""
         for area in Area:
             for due in await self._firing.waiting(area):
-                until = latest(area, None, due.due_at)
-                if due.is_given_back and until < due.due_at:
+                until = _hastened(latest, area, None, due.due_at)
+                if due.is_given_back and until is not None:
                     await self._wait_until(due.name, None, until, now)
             async for living in self._all_of(area, []):
                 await self._hasten(living, area, latest, now)
@@ -111,7 +109,8 @@ class Hurrying:
     async def _hasten(self, living: LivingShare, area: Area, latest: Latest, now: float) -> None:
         held = self._hand.shares.get(living.share.name.enqueue_id)
         away = [entry for entry in living.entries if held is None or entry.number not in held.here]
-        times = [until for one in away if (until := latest(area, one.attempts, one.due_at)) < one.due_at]
+        found = (_hastened(latest, area, one.attempts, one.due_at) for one in away)
+        times = [until for until in found if until is not None]
         if times:
             await self._wait_until(living.share.name, living, min(times), now)
 
@@ -122,3 +121,11 @@ class Hurrying:
         due = due_share(name, until, now)
         await self._stores.rows.write([due_row(due, living.share.message.spool_id, now)])
         self._firing.add([due])
+
+
+def _hastened(latest: Latest, area: Area, attempts: int | None, due_at: float) -> float | None:
+    """Until when something waits, if that is earlier than it was. Times are kept in milliseconds: what is asked about is the
+    one below, so that a time that was written is not later than itself."""
+    asked = due_at - 0.001
+    until = latest(area, attempts, asked)
+    return until if until < asked else None

@@ -1,7 +1,7 @@
 """Pages of a search, from the newest slice back: what moves meanwhile moves into newer ones, so nothing is seen twice.
 
-*Rule*: a share that was put in after the search began is not looked at: its id is higher than the one that the search got when
-it began.
+*Rule*: a share that was put in after the search began is not looked at: its id is higher than the one that the search got
+when it began.
 """
 
 from __future__ import annotations
@@ -137,9 +137,7 @@ class Searching:
         page.cursor = None
         if len(entries) >= room:
             before = _before(name)
-            page.cursor = attrs.evolve(
-                cursor, place=share.name.place, after=before, within=name, number=some[-1].number
-            )
+            page.cursor = attrs.evolve(cursor, place=share.name.place, after=before, within=name, number=some[-1].number)
             return False
         return True
 
@@ -152,5 +150,3 @@ def _before(name: UUID) -> UUID:
 def _gap(place: SharePlace, damaged: tuple[UUID, ...]) -> Gap:
     path = f"{place.queue_name} {place.slice_start:.0f} {place.bucket} {damaged[0]}"
     return Gap("share", "its rows are damaged", len(damaged), path)
-
-

@@ -3,8 +3,8 @@
     content start <= what may be removed <= browse start - keep        browse start: the first slice in which something lives
 
 *Rules*: a browse start is moved forwards alone, and never to the present slice nor into `GRACE_S` before it: a clock may be
-wrong, and a row may be late. What is removed is removed up to the end of its slice and a minute: a later row stays. The marks go
-behind their rows.
+wrong, and a row may be late. What is removed is removed up to the end of its slice and a minute: a later row stays. The
+marks go behind their rows.
 """
 
 from __future__ import annotations
@@ -25,12 +25,10 @@ LATE_S = 60.0
 
 
 class Starts:
-    """The starts of one queue. `view`: the settings by which all rows are found; `now`: UTC seconds; `keep_s`: seconds that a
-    slice is kept in which nothing lives."""
+    """The starts of one queue. `view`: the settings by which all rows are found; `now`: UTC seconds; `keep_s`: seconds that
+    a slice is kept in which nothing lives."""
 
-    def __init__(
-        self, rows: IRows, view: Callable[[], ViewSettings], now: Callable[[], float], keep_s: float
-    ) -> None:
+    def __init__(self, rows: IRows, view: Callable[[], ViewSettings], now: Callable[[], float], keep_s: float) -> None:
         self._rows, self._view, self._now, self._keep_s = rows, view, now, keep_s
         self._browse: dict[Area, float] = {}
         self._content: dict[Area, float] = {}

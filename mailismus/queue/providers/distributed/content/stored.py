@@ -24,9 +24,7 @@ AT_HAND = 64 << 10
 class StoredContents:
     """The contents of one queue. `find`: a share of a message that is not in the hand. Raises `StoreFailure`."""
 
-    def __init__(
-        self, objects: IObjects, kept: KeptContents, find: Callable[[SpoolId], Awaitable[Share | None]]
-    ) -> None:
+    def __init__(self, objects: IObjects, kept: KeptContents, find: Callable[[SpoolId], Awaitable[Share | None]]) -> None:
         self._objects, self._kept, self._find = objects, kept, find
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:

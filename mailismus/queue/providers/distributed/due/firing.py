@@ -1,7 +1,7 @@
 """Reads slots of due rows, publishes shares at their time, and removes slots that have passed.
 
-*Rules*: a slot is removed when all of it was published, durably, and `LATE_S` are over: a row that was begun to be written in
-time is there by then. A start publishes at once what was given back by the server before.
+*Rules*: a slot is removed when all of it was published, durably, and `LATE_S` are over: a row that was begun to be written
+in time is there by then. A start publishes at once what was given back by the server before.
 """
 
 from __future__ import annotations
@@ -141,7 +141,8 @@ class Firing:
 
     @staticmethod
     def _not_published(failure: Failure) -> bool:
-        failure.trap(StoreFailure)
+        if not isinstance(failure.value, StoreFailure):
+            raise failure.value
         return False
 
     def _upkeep(self) -> None:
@@ -156,7 +157,7 @@ class Firing:
         self._is_upkeeping = False
 
     def _upkeep_failed(self, failure: Failure) -> None:
-        if failure.check(StoreFailure) is None:
+        if not isinstance(failure.value, StoreFailure):
             self._log.failure("the slots of what is due can't be kept up", failure)
 
     async def _keep_up(self) -> None:

@@ -1,8 +1,8 @@
 """What is known of due rows: those of the near future one by one, of all others the slots that they are in. Pure.
 
-The server that serves the queue writes all due rows, so it knows of all that were written since its start. Of those before, a
-start reads the slots of the next hour, and later each slot as it comes near. A slot that nothing is known of may have rows: so
-`next_due` may say nothing where the next row is more than an hour ahead. It is published at its time all the same.
+The server that serves the queue writes all due rows, so it knows of all that were written since its start. Of those before,
+a start reads the slots of the next hour, and later each slot as it comes near. A slot that nothing is known of may have
+rows: so `next_due` may say nothing where the next row is more than an hour ahead. It is published at its time all the same.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class AreaSchedule:
         return slots
 
     def passed(self, before: float) -> tuple[float, list[float]]:
-        """The first slot that may have rows yet, and those behind that can be removed: slots that ended before this time, and
-        of which all is published."""
+        """The first slot that may have rows yet, and those before it: slots that ended before this time, and of which all is
+        published."""
         oldest = min((due.slot for due in self._unpublished.values()), default=before)
         start = min(oldest, before, self.read_to)
         return start, sorted(slot for slot in self._slots if slot < start)
@@ -90,4 +90,3 @@ class AreaSchedule:
         """The slots before this one are gone."""
         self.start = max(self.start, start)
         self._slots = {slot for slot in self._slots if slot >= self.start}
-

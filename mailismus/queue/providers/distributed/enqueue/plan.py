@@ -1,8 +1,8 @@
 """What is written and published for a submission. Pure.
 
 All shares of a message in one area and one slice are of one partition, so they come by one mutation. A share that is due
-has a trigger; one that waits has a due row, which becomes a trigger at its time. A message that is one share, in the slice of
-its epoch, is found there by its id; all others have index rows.
+has a trigger; one that waits has a due row, which becomes a trigger at its time. A message that is one share, in the slice
+of its epoch, is found there by its id; all others have index rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Message, Placement
 from mailismus.queue.providers.distributed.format.due import DueShare, due_row, due_share
 from mailismus.queue.providers.distributed.format.marks import trigger_of
-from mailismus.queue.providers.distributed.format.share import Blob, Share, ShareName, SharePlace, pieces_of, to_signed, writes_of
+from mailismus.queue.providers.distributed.format.share import (
+    Blob,
+    Share,
+    ShareName,
+    SharePlace,
+    pieces_of,
+    to_signed,
+    writes_of,
+)
 from mailismus.queue.providers.distributed.format.slices import bucket_of, slice_start
 from mailismus.queue.providers.distributed.format.tables import MAILS, PREFIX
 from mailismus.queue.providers.distributed.format.trigger import write_trigger

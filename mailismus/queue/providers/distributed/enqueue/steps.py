@@ -12,8 +12,8 @@
 `LATE_S` since their slice was computed, they are planned and written anew: a clean-up of that slice might have passed them.
 The broker is not needed: in its place a due row has the share published later.
 
-What is written *beside* the rows comes by the same batch: a report's rows, and the end of its bounces. Then nothing is refused
-once the batch may have been carried out: it is repeated until it is answered.
+What is written *beside* the rows comes by the same batch: a report's rows, and the end of its bounces. Then nothing is
+refused once the batch may have been carried out: it is repeated until it is answered.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class Enqueued:
 
 @attrs.frozen
 class EnqueueClock:
-    """Times. `now`: UTC seconds; `elapsed`: seconds that never jump, and count the time that a machine sleeps; `pause`: fires
-    so many seconds later."""
+    """Times. `now`: UTC seconds; `elapsed`: seconds that never jump, and count the time that a machine sleeps; `pause`:
+    fires so many seconds later."""
 
     now: Callable[[], float]
     elapsed: Callable[[], float]

@@ -57,6 +57,11 @@ class GivingBack:
         for queue_id in queue_ids:
             known = index.messages.get(queue_id.spool_id)
             still = known is not None and known.shares.get(queue_id.number) is held
-            if still and known is not None and index.given_back.get(queue_id) == not_before and not self._hand.is_out(queue_id):
+            if (
+                still
+                and known is not None
+                and index.given_back.get(queue_id) == not_before
+                and not self._hand.is_out(queue_id)
+            ):
                 self._hand.let_go(known, queue_id.number)
         self._hand.end_use(held)

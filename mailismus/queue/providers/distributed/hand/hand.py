@@ -14,6 +14,7 @@ from mailismus.queue.due.index import DueIndex
 from mailismus.queue.interface import Area, Entry
 from mailismus.queue.providers.distributed.format.share import Share, ShareName
 from mailismus.queue.providers.distributed.hand.held import Delivered, HeldMessage, HeldShare
+from mailismus.queue.providers.distributed.stores.rows import kept_time
 
 MOST_ENTRIES = 5000
 """Entries that wait in memory, beside those that are out: shares beyond are read when there is room."""
@@ -66,6 +67,7 @@ class Hand:
     def add(self, held: HeldShare, numbers: Collection[int] | None, now: float, *, is_due: bool) -> None:
         """Add entries of a share that was read: those that are left and not here. `numbers` None: all. `is_due`: they are
         due, whatever their rows say."""
+        now = max(now, kept_time(now))  # a time that was written may be one of this very millisecond
         share = held.whole
         spool_id = share.message.spool_id
         known = self.index.messages.get(spool_id)

@@ -1,7 +1,7 @@
 """From triggers to entries: in the order in which they came, as far as there is room.
 
-*Rules*: a message that no Mailismus has written, or that names a share of which nothing is there, goes to the dead queue. While
-the database is away triggers wait. What moved and lost against another share is marked removed.
+*Rules*: a message that no Mailismus has written, or that names a share of which nothing is there, goes to the dead queue.
+While the database is away triggers wait. What moved and lost against another share is marked removed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.enqueue.plan import closed_row
@@ -95,7 +96,7 @@ class Loading:
             self._is_running = True
             Deferred.fromCoroutine(self._run()).addErrback(self._failed)
 
-    def _failed(self, failure: object) -> None:
+    def _failed(self, failure: Failure) -> None:
         self._is_running = False
         self._log.failure("triggers can't be read", failure)
         self._reactor.callLater(PAUSE_S, self.go_on)
@@ -154,9 +155,13 @@ class Loading:
 
     def _bury(self, body: bytes, delivered: Delivered, why: str) -> None:
         self.dead += 1
-        self._log.error("A message of the broker goes to the queue {queue}: {why}: {body}", queue=DEAD, why=why, body=body[:200])
+        self._log.error(
+            "A message of the broker goes to the queue {queue}: {why}: {body}", queue=DEAD, why=why, body=body[:200]
+        )
         buried = self._stores.broker.publish(DEAD, body)
-        buried.addCallbacks(lambda _: delivered.ack(), lambda _: self._reactor.callLater(PAUSE_S, self._bury_again, body, delivered))
+        buried.addCallbacks(
+            lambda _: delivered.ack(), lambda _: self._reactor.callLater(PAUSE_S, self._bury_again, body, delivered)
+        )
 
     def _bury_again(self, body: bytes, delivered: Delivered) -> None:
         if not (delivered.is_lost or self._is_closed):

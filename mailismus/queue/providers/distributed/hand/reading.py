@@ -1,13 +1,13 @@
 """A share's rows and marks, from the database, and whether it counts.
 
-*Rules*: marks are read before rows. A share that moved from another one counts where the mark of its origin names it, or where
-nothing is left of the origin. Where the origin's rows are there without a mark, the batch that wrote both is under way.
+*Rules*: marks are read before rows. A share that moved from another one counts where the mark of its origin names it, or
+where nothing is left of the origin. Where the origin's rows are there without a mark, the batch that wrote both is under
+way.
 """
 
 from __future__ import annotations
 
 import enum
-
 
 import attrs
 
@@ -83,5 +83,3 @@ async def _lost(rows: IRows, share: Share, numbers: frozenset[int]) -> frozenset
         elif mark.successor != share.name.enqueue_id:
             lost.add(number)
     return frozenset(lost)
-
-

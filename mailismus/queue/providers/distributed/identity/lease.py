@@ -3,9 +3,9 @@
     acquire -> renewed each `RENEW_S` -> sure for `SURE_S` -> void after `LEASE_S` -> another server's
                                                                                    -> acquired again, once it is free
 
-*Rules*: a server hands nothing out whose last renewal was begun more than `SURE_S` ago, by a clock that counts the time that a
-machine sleeps; another one begins when the lease is void, `LEASE_S` after it was last renewed. A server that starts again in
-its own directory, whose lock it holds, ends the lease of the one before: that one does not run any more.
+*Rules*: a server hands nothing out whose last renewal was begun more than `SURE_S` ago, by a clock that counts the time that
+a machine sleeps; another one begins when the lease is void, `LEASE_S` after it was last renewed. A server that starts again
+in its own directory, whose lock it holds, ends the lease of the one before: that one does not run any more.
 """
 
 from __future__ import annotations

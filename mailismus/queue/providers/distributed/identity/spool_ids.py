@@ -70,8 +70,10 @@ class SpoolIds:
         return epoch
 
     def _failed(self, failure: Failure) -> None:
-        failure.trap(StoreFailure)
-        self._log.warn("no new epoch: {failure}", failure=failure.value)
+        if isinstance(failure.value, StoreFailure):
+            self._log.warn("no new epoch: {failure}", failure=failure.value)
+        else:
+            self._log.failure("no new epoch", failure)
 
     def _claimed(self, _: object) -> None:
         self._is_claiming = False

@@ -72,6 +72,8 @@ def _heads_of(rows: Sequence[Row], spool_id: int) -> Iterator[UUID]:
 
 def _name_of(row: Row) -> ShareName | None:
     queue, start, bucket, name = row["queue_name"], row["slice_start"], row["bucket"], row["enqueue_id"]
-    if not (isinstance(queue, str) and isinstance(start, int | float) and isinstance(bucket, int) and isinstance(name, UUID)):
+    if not (
+        isinstance(queue, str) and isinstance(start, int | float) and isinstance(bucket, int) and isinstance(name, UUID)
+    ):
         return None
     return ShareName(SharePlace(queue, float(start), bucket), name)

@@ -25,6 +25,8 @@ from mailismus.queue.providers.distributed.view.change import ViewSettings
 
 _BESIDE = 1000
 """Bytes of a share beside its entries, at most: head, index row, due row, mark."""
+_MARK = 100
+"""Bytes of a mark without the name of a share, at most."""
 
 
 @attrs.frozen
@@ -53,9 +55,7 @@ class SettleBatch:
     ends_message: bool
 
 
-def plan_settlements(
-    leaving: Leaving, view: ViewSettings, now: float, new_id: Callable[[], UUID]
-) -> Iterator[SettleBatch]:
+def plan_settlements(leaving: Leaving, view: ViewSettings, now: float, new_id: Callable[[], UUID]) -> Iterator[SettleBatch]:
     """The batches, in their order. `now`: UTC seconds."""
     now = kept_time(now)
     left = set(leaving.left)
@@ -70,24 +70,33 @@ def plan_settlements(
 def _pieces(leaving: Leaving) -> Iterator[list[int]]:
     """Numbers of entries whose settlements fit into one batch."""
     piece: list[int] = []
+    groups: set[tuple[Area | None, float]] = set()
     size = _BESIDE
     for number, (entry, settlement) in leaving.settled.items():
-        each = 100 if settlement.area is None else _size_of(leaving.share, entry, settlement)
+        group = (settlement.area, settlement.due_at)
+        each = _size_of(entry, settlement) + (0 if group in groups else _size_of_share(leaving.share))
         if piece and size + each > BATCH_BYTES:
             yield piece
-            piece, size = [], _BESIDE
+            piece, size, groups = [], _BESIDE, set()
         piece.append(number)
+        groups.add(group)
         size += each
     if piece:
         yield piece
 
 
-def _size_of(share: Share, entry: Entry, settlement: Settlement) -> int:
-    """At most: it may be the only one of its new share."""
-    reply, message = settlement.reply, share.message
+def _size_of(entry: Entry, settlement: Settlement) -> int:
+    """Bytes of an entry and its mark, at most."""
+    if settlement.area is None:
+        return _MARK
+    reply = settlement.reply
     words = entry.words if settlement.words is None else settlement.words
-    parts = (message.sender, message.words or b"", entry.recipient, settlement.host, words or b"")
-    return _BESIDE + (0 if reply is None else len(reply.text)) + sum(map(len, parts))
+    return 3 * _MARK + sum(map(len, (entry.recipient, settlement.host, words or b"", b"" if reply is None else reply.text)))
+
+
+def _size_of_share(share: Share) -> int:
+    """Bytes of a new share beside its entries, at most."""
+    return _BESIDE + len(share.message.sender) + len(share.message.words or b"")
 
 
 def _batch(
@@ -115,27 +124,21 @@ def _batch(
     ]
     writes: list[Write] = []
     due = []
-    for successor in shares:
-        writes += writes_of(successor, now)
-        waiting = due_share(successor.name, successor.due_at, now)
+    for new in shares:
+        writes += writes_of(new, now)
+        waiting = due_share(new.name, new.due_at, now)
         due.append(waiting)
-        writes += [due_row(waiting, share.message.spool_id, now), index_row(successor, now)]
+        writes += [due_row(waiting, share.message.spool_id, now), index_row(new, now)]
     is_closed = not left
     if is_closed and set(numbers) == leaving.left and not (ending and shares) and len(shares) <= 1:
         writes.append(moved_mark(share.name, WHOLE, shares[0].name, now) if shares else done_mark(share.name, WHOLE, now))
     else:
         writes += [done_mark(share.name, number, now) for number in ending]
-        writes += [
-            moved_mark(share.name, entry.number, successor.name, now)
-            for successor in shares
-            for entry in successor.message.entries
-        ]
+        writes += [moved_mark(share.name, entry.number, new.name, now) for new in shares for entry in new.message.entries]
     ends_message = is_closed and is_whole_message and not shares
     if not ends_message:
         writes += _index_of(share, now, is_closed=is_closed, has_moved=bool(shares))
-    return SettleBatch(
-        leaving, tuple(writes), tuple(numbers), tuple(shares), tuple(due), is_closed, ends_message
-    )
+    return SettleBatch(leaving, tuple(writes), tuple(numbers), tuple(shares), tuple(due), is_closed, ends_message)
 
 
 def _successor(
@@ -148,9 +151,7 @@ def _successor(
     new_id: Callable[[], UUID],
 ) -> Share:
     message = share.message
-    place = SharePlace(
-        area.value, slice_start(now, view.slice_window_s), bucket_of(message.spool_id, view.bucket_count)
-    )
+    place = SharePlace(area.value, slice_start(now, view.slice_window_s), bucket_of(message.spool_id, view.bucket_count))
     name = ShareName(place, new_id())
     return Share(name, message.with_entries(list(entries)), share.blob, now, due_at, share.name)
 
@@ -160,5 +161,3 @@ def _index_of(share: Share, now: float, *, is_closed: bool, has_moved: bool) -> 
     if is_closed:
         return [closed_row(share, now)]
     return [index_row(share, now)] if has_moved else []
-
-

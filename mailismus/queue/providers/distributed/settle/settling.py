@@ -2,9 +2,9 @@
 
     settlements of a message -> its entries are brought into the hand -> batch ... -> content, index rows -> acks
 
-*Rules*: two settlements of one message never overlap. A batch that is not answered is repeated, the same, as long as the server
-runs. Where its answer took longer than `LATE_S`, what went on moves once more, into the present slice. The content goes when
-the message is over by a durable mark, and the trigger is acked behind that.
+*Rules*: two settlements of one message never overlap. A batch that is not answered is repeated, the same, as long as the
+server runs. Where its answer took longer than `LATE_S`, what went on moves once more, into the present slice. The content
+goes when the message is over by a durable mark, and the trigger is acked behind that.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Entry, Settlement
 from mailismus.queue.providers.distributed.enqueue.steps import LATE_S, PAUSE_S, EnqueueClock
 from mailismus.queue.providers.distributed.format.due import DueShare
-from mailismus.queue.providers.distributed.format.share import Share, to_signed
+from mailismus.queue.providers.distributed.format.share import Share, ShareName, to_signed
 from mailismus.queue.providers.distributed.format.tables import MAILS
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import Delivered, HeldShare
@@ -107,14 +107,19 @@ class Settling:
         if not missing:
             return
         for name in await self._finding.shares_of(spool_id):
-            held = self._hand.share(name)
-            try:
+            await self.bring_of(name, missing)
+
+    async def bring_of(self, name: ShareName, numbers: Collection[int]) -> None:
+        """Bring these entries of a share into the hand, as far as they live. Raises `NotDone`."""
+        held = self._hand.share(name)
+        try:
+            if not held.here.issuperset(numbers):
                 found = await read_share(self._stores.rows, name)
                 if found.condition is Condition.LIVES and name.enqueue_id not in self._hand.hidden:
                     learn(held, found)
-                    self._hand.add(held, missing, self._clock.now(), is_due=False)
-            finally:
-                self._hand.end_use(held)
+                    self._hand.add(held, numbers, self._clock.now(), is_due=False)
+        finally:
+            self._hand.end_use(held)
 
     async def complete(self, spool_id: SpoolId, batch: SettleBatch, *, late: bool = False) -> bool:
         """A batch is durable. Return whether the message is over."""
