@@ -32,7 +32,7 @@ from mailismus.queue.providers.distributed.settle.finding import Finding
 from mailismus.queue.providers.distributed.settle.plan import Leaving, SettleBatch, plan_settlements
 from mailismus.queue.providers.distributed.setup import Stores
 from mailismus.queue.providers.distributed.stores.failure import NotDone, StoreFailure, Unanswered
-from mailismus.queue.providers.distributed.stores.rows import Erase, Write
+from mailismus.queue.providers.distributed.stores.rows import Erase, Write, kept_time
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 
 T = TypeVar("T")
@@ -165,7 +165,7 @@ class Settling:
                 await self._clock.pause(PAUSE_S)
         if has_index:
             key = (to_signed(share.message.spool_id),)
-            await self.write_surely([Erase(MAILS, key, self._clock.now())])
+            await self.write_surely([Erase(MAILS, key, kept_time(self._clock.now()) + 0.001)])
         _ack(acks)
 
     async def write_surely(self, writes: Sequence[Write]) -> None:
