@@ -12,6 +12,7 @@ Source: `docs/formats/distributed`, `docs/decisions/0036-one-server-at-a-time-se
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Coroutine, Sequence
 from typing import Any, TypeVar
 
@@ -49,7 +50,6 @@ from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 GIVE_UP_S = 5.0
 """Seconds that a close waits for stores that don't answer: entries settled meanwhile may be delivered twice."""
 LOOK_S = 0.05
-EX_CONFIG, EX_TEMPFAIL = 78, 75
 
 T = TypeVar("T")
 
@@ -78,13 +78,13 @@ class DistributedQueue:
             if missing:
                 more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
                 text = f"not there: {', '.join(missing[:3])}{more}; make them once: mailismus queue setup"
-                raise StartError(EX_CONFIG, text, "mta/queue/@provider")
+                raise StartError(os.EX_CONFIG, text, "mta/queue/@provider")
             await parts.view.adopt()
             await parts.lease.acquire(await parts.ids.start())
             await parts.starts.load()
             await parts.firing.start()
         except StoreFailure as failure:
-            raise StartError(EX_TEMPFAIL, f"the queue can't be opened: {failure}") from failure
+            raise StartError(os.EX_TEMPFAIL, f"the queue can't be opened: {failure}") from failure
         parts.duties.start()
         self._is_open = True
         for consumer in parts.consumers:

@@ -9,4 +9,5 @@ Modules:
     reading     a share's rows and marks, from the database
     loading     from triggers to entries, in their order, as far as there is room
     consuming   consumers of the broker's queues
+    giving_back what is given back for long leaves the hand
 """
