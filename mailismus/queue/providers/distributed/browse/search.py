@@ -1,7 +1,7 @@
 """Pages of a search, from the newest slice back: what moves meanwhile moves into newer ones, so nothing is seen twice.
 
-*Rule*: a share that was put in after the search began is not looked at: its id is higher than the one that the search got
-when it began.
+*Rule*: a share that this server has put in after the search began is not looked at: it has an id behind the one that the
+search got when it began.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from mailismus.queue.interface import Area, Filter, Gap, Message, Page
 from mailismus.queue.providers.distributed.browse.overlay import entries_of
 from mailismus.queue.providers.distributed.browse.partition import LivingShare, read_page
 from mailismus.queue.providers.distributed.browse.starts import Starts
+from mailismus.queue.providers.distributed.format.ids import ShareIds
 from mailismus.queue.providers.distributed.format.share import SharePlace
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.reading import Condition, read_share
@@ -58,15 +59,15 @@ class Searching:
         hand: Hand,
         starts: Starts,
         finding: Finding,
-        new_id: Callable[[], UUID],
+        ids: ShareIds,
         now: Callable[[], float],
     ) -> None:
         self._rows, self._hand, self._starts, self._finding = rows, hand, starts, finding
-        self._new_id, self._now = new_id, now
+        self._ids, self._now = ids, now
 
     async def search(self, wanted: Filter, after: object | None, limit: int) -> FoundPage:
         """As `IQueue.search`. Raises `NotDone`."""
-        cursor = after if isinstance(after, SearchCursor) else SearchCursor(self._new_id(), self._now())
+        cursor = after if isinstance(after, SearchCursor) else SearchCursor(self._ids(), self._now())
         page = FoundPage()
         if wanted.spool_id is not None:
             for living in await self.shares_of(wanted.spool_id):
@@ -80,7 +81,7 @@ class Searching:
                 if found.damaged:
                     page.gaps.append(_gap(place, found.damaged))
                 for living in found.shares:
-                    if living.share.name.enqueue_id.int > cursor.bound.int:
+                    if self._ids.is_made_after(living.share.name.enqueue_id, cursor.bound):
                         continue
                     if not self._add(page, wanted, living, cursor, limit):
                         return page

@@ -1,7 +1,8 @@
 """Reads slots of due rows, publishes shares at their time, and removes slots that have passed.
 
 *Rules*: a slot is removed when all of it was published, durably, and `LATE_S` are over: a row that was begun to be written
-in time is there by then. A start publishes at once what was given back by the server before.
+in time is there by then. Until then a slot is read again each minute: a server that is gone may have a write under way. A
+start publishes at once what was given back by the server before.
 """
 
 from __future__ import annotations
@@ -163,6 +164,9 @@ class Firing:
     async def _keep_up(self) -> None:
         now = self._now()
         for area, schedule in self._areas.items():
+            for slot in schedule.slots_read():
+                for due in await self._rows_of(area, slot):
+                    schedule.add(due)
             await self._read(area, schedule, schedule.slots_to_read(now), now)
             start, passed = schedule.passed(slot_of(now - LATE_S))
             if start > schedule.start:

@@ -27,12 +27,16 @@ class AreaSchedule:
         self._unpublished: dict[tuple[float, UUID], DueShare] = {}
         self._slots: set[float] = set()
         """Slots that have rows, from `start` on."""
+        self._known: dict[float, set[tuple[float, UUID]]] = {}
+        """The rows of slots that were read, published or not: a slot is read again before it is removed."""
 
     def add(self, due: DueShare) -> None:
         """A row is there."""
         self._slots.add(due.slot)
         key = (due.due_at, due.name.enqueue_id)
-        if due.slot < self.read_to and key not in self._unpublished:
+        known = self._known.setdefault(due.slot, set()) if due.slot < self.read_to else None
+        if known is not None and key not in known:
+            known.add(key)
             self._unpublished[key] = due
             heapq.heappush(self._near, (*key, due))
 
@@ -70,6 +74,11 @@ class AreaSchedule:
         """All slots that are known to have rows."""
         return sorted(self._slots)
 
+    def slots_read(self) -> list[float]:
+        """The slots that were read and are not removed yet, in their order."""
+        count = int((self.read_to - self.start) // SLOT_S)
+        return [self.start + step * SLOT_S for step in range(count)]
+
     def slots_to_read(self, now: float) -> list[float]:
         """The slots that have come near, in their order."""
         slots = []
@@ -90,3 +99,4 @@ class AreaSchedule:
         """The slots before this one are gone."""
         self.start = max(self.start, start)
         self._slots = {slot for slot in self._slots if slot >= self.start}
+        self._known = {slot: keys for slot, keys in self._known.items() if slot >= self.start}

@@ -108,11 +108,16 @@ class Enqueueing:
     async def _write(self, writes: Sequence[Write], end: float, *, must_be_known: bool) -> None:
         for batch in in_turn(writes):
             try:
-                await self._until_answered(lambda batch=batch: self._stores.rows.write(batch), end)  # type: ignore[misc]
+                await self._stores.rows.write(batch)
             except Unanswered:
-                if not must_be_known:
+                until = math.inf if must_be_known else end
+                if self._clock.elapsed() >= until:
                     raise
-                await self._until_answered(lambda batch=batch: self._stores.rows.write(batch), math.inf)  # type: ignore[misc]
+                await self._until_answered(lambda batch=batch: self._stores.rows.write(batch), until)  # type: ignore[misc]
+            except NotDone:
+                if end != math.inf:
+                    raise
+                await self._until_answered(lambda batch=batch: self._stores.rows.write(batch), end)  # type: ignore[misc]
             end = math.inf if must_be_known else end  # a part of it is there, and the rest follows
 
     async def _publish(self, publication: Publication, end: float) -> DueShare | None:

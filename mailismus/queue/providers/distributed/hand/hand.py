@@ -94,6 +94,16 @@ class Hand:
         if any(entry.due_at <= now for entry in entries):
             self._came({share.area})
 
+    def is_elsewhere(self, held: HeldShare, numbers: Collection[int] | None) -> bool:
+        """Whether an entry of a share is here as that of another one, which it moved from: only one of the two counts in the
+        end."""
+        known = self.index.messages.get(held.whole.message.spool_id)
+        if known is None:
+            return False
+        return any(
+            known.shares.get(number, held) is not held for number in held.left if numbers is None or number in numbers
+        )
+
     def entry(self, queue_id: QueueId) -> tuple[HeldMessage, Entry] | None:
         """An entry that is here."""
         known = self.index.messages.get(queue_id.spool_id)

@@ -147,11 +147,21 @@ class Loading:
             return
         if condition is Condition.LIVES:
             learn(held, found)
+            if self._hand.is_elsewhere(held, waiting.numbers):
+                self._forget_what_was_read(held)
+                self._again(waiting, UNDER_WAY_S)
+                return
             self._hand.add(held, waiting.numbers, self._now(), is_due=True)
         elif condition in (Condition.UNKNOWN, Condition.DAMAGED):
             held.deliveries = [one for one in held.deliveries if one is not waiting.delivered]
             self._bury(waiting.body, waiting.delivered, f"the rows of its share are {condition.value}")
         self._hand.end_use(held)
+
+    @staticmethod
+    def _forget_what_was_read(held: HeldShare) -> None:
+        """It is to be read again."""
+        if not held.here:
+            held.share = None
 
     def _bury(self, body: bytes, delivered: Delivered, why: str) -> None:
         self.dead += 1
