@@ -237,9 +237,13 @@ def test_whatever_becomes_of_the_calls_of_a_settlement(
     assert {second, *([first] if 1 in found else [])} <= set(taken) <= {first, second}
     assert len(set(taken)) == len(taken)
     gone = again.remove(taken)
-    for _ in range(2 if Fate.LATE in of_rows else 1):
+    for _ in range(4 if Fate.LATE in of_rows else 1):
         harness.advance(61)
         harness.advance(10)
+        if Fate.LATE in of_rows:  # a dead server's deferral that comes behind the next delivery is one more attempt
+            for some in (Area.DEFERRED, Area.BOUNCES):
+                again.remove(again.take_ids(some))
+    harness.advance(10)
     assert again.entry_count() == 0
     if Fate.LATE not in of_rows:  # what a dead server's write puts in later is found by a sweep, which is not there yet
         assert gone == [first.spool_id]

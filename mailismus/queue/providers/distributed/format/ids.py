@@ -1,7 +1,7 @@
 """Ids of shares: they ascend with time, so that a partition lists them in the order in which they came. Pure.
 
-They have the form of UUID version 7: milliseconds, then a number that ascends within one, then the tag of a server's start, by
-which its ids are known from others, then chance.
+They have the form of UUID version 7: milliseconds, a number that ascends within one, the tag of a server's start, by
+which its ids are known from others, and chance.
 """
 
 from __future__ import annotations
