@@ -23,16 +23,16 @@ from mailismus.queue.providers.distributed.enqueue.steps import EnqueueClock, En
 from mailismus.queue.providers.distributed.format.ids import ShareIds
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.hand.consuming import AreaConsumer
-from mailismus.queue.providers.distributed.hand.giving_back import GivingBack
+from mailismus.queue.providers.distributed.hand.giving_back import LongGiveBacks
 from mailismus.queue.providers.distributed.hand.hand import Hand
-from mailismus.queue.providers.distributed.hand.loading import Loading
+from mailismus.queue.providers.distributed.hand.loading import TriggerLoading
 from mailismus.queue.providers.distributed.identity.epochs import Epochs
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
-from mailismus.queue.providers.distributed.identity.spool_ids import SpoolIds
+from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
 from mailismus.queue.providers.distributed.parts import DistributedParts
 from mailismus.queue.providers.distributed.provider import DistributedQueue
-from mailismus.queue.providers.distributed.settle.finding import Finding
-from mailismus.queue.providers.distributed.settle.settling import Settling
+from mailismus.queue.providers.distributed.settle.finding import ShareFinding
+from mailismus.queue.providers.distributed.settle.settling import ShareSettling
 from mailismus.queue.providers.distributed.setup import Stores
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 from mailismus.queue.providers.distributed.view.current import CurrentView
@@ -95,22 +95,22 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
     clock = EnqueueClock(now, terms.elapsed, pause)
     new_id = ShareIds(now, terms.random_bits)
     view = CurrentView(ViewHistory(rows, terms.name, now), terms.view)
-    ids = SpoolIds(Epochs(rows, terms.name, now), view.writing, now)
+    ids = ServerSpoolIds(Epochs(rows, terms.name, now), view.writing, now)
     lease = ServerLease(rows, terms.name, terms.elapsed)
     kept = KeptContents(KEPT_BYTES)
     hand = Hand(later.fire)
-    loading = Loading(hand, stores, reactor, now)
+    loading = TriggerLoading(hand, stores, reactor, now)
     consumers = tuple(
         AreaConsumer(stores.broker, area, terms.prefetch, reactor, loading.add, hand.drop_lost) for area in Area
     )
     firing = Firing(stores, reactor, now)
-    finding = Finding(rows, view.bucket_counts)
+    finding = ShareFinding(rows, view.bucket_counts)
 
     def on_over(spool_id: SpoolId) -> None:
         kept.forget(spool_id)
         later.over(1)
 
-    settling = Settling(stores, hand, finding, clock, view.writing, new_id, firing.add, on_over)
+    settling = ShareSettling(stores, hand, finding, clock, view.writing, new_id, firing.add, on_over)
     enqueueing = Enqueueing(stores, clock, new_id, hand.hide)
     commits = Commits(CommitParts(reactor, now, view.writing, ids, enqueueing, settling, firing, hand, loading, kept))
     starts = Starts(rows, view.reading, now, terms.keep_s)
@@ -137,7 +137,7 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
             loading=loading,
             consumers=consumers,
             firing=firing,
-            giving_back=GivingBack(rows, hand, firing, now),
+            giving_back=LongGiveBacks(rows, hand, firing, now),
             settling=settling,
             commits=commits,
             contents=StoredContents(stores.objects, kept, find),

@@ -32,10 +32,10 @@ from mailismus.queue.providers.distributed.enqueue.steps import Enqueued, Enqueu
 from mailismus.queue.providers.distributed.format.marks import WHOLE, removed_mark
 from mailismus.queue.providers.distributed.format.share import Blob, Share
 from mailismus.queue.providers.distributed.hand.hand import Hand
-from mailismus.queue.providers.distributed.hand.loading import Loading
-from mailismus.queue.providers.distributed.identity.spool_ids import SpoolIds
+from mailismus.queue.providers.distributed.hand.loading import TriggerLoading
+from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
 from mailismus.queue.providers.distributed.settle.plan import SettleBatch
-from mailismus.queue.providers.distributed.settle.settling import Settling
+from mailismus.queue.providers.distributed.settle.settling import ShareSettling
 from mailismus.queue.providers.distributed.stores.rows import Write
 from mailismus.queue.providers.distributed.stores.together import together
 from mailismus.queue.providers.distributed.view.change import ViewSettings
@@ -70,12 +70,12 @@ class CommitParts:
     reactor: IReactorTime
     now: Callable[[], float]
     view: Callable[[], ViewSettings]
-    ids: SpoolIds
+    ids: ServerSpoolIds
     enqueueing: Enqueueing
-    settling: Settling
+    settling: ShareSettling
     firing: Firing
     hand: Hand
-    loading: Loading
+    loading: TriggerLoading
     kept: KeptContents
 
 

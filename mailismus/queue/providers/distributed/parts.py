@@ -15,12 +15,12 @@ from mailismus.queue.providers.distributed.content.stored import StoredContents
 from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.duties import Duties
 from mailismus.queue.providers.distributed.hand.consuming import AreaConsumer
-from mailismus.queue.providers.distributed.hand.giving_back import GivingBack
+from mailismus.queue.providers.distributed.hand.giving_back import LongGiveBacks
 from mailismus.queue.providers.distributed.hand.hand import Hand
-from mailismus.queue.providers.distributed.hand.loading import Loading
+from mailismus.queue.providers.distributed.hand.loading import TriggerLoading
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
-from mailismus.queue.providers.distributed.identity.spool_ids import SpoolIds
-from mailismus.queue.providers.distributed.settle.settling import Settling
+from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
+from mailismus.queue.providers.distributed.settle.settling import ShareSettling
 from mailismus.queue.providers.distributed.setup import Stores
 from mailismus.queue.providers.distributed.view.current import CurrentView
 from mailismus.spool.budget import Budget
@@ -35,14 +35,14 @@ class DistributedParts:
     now: Callable[[], float]
     drafts: Budget
     view: CurrentView
-    ids: SpoolIds
+    ids: ServerSpoolIds
     lease: ServerLease
     hand: Hand
-    loading: Loading
+    loading: TriggerLoading
     consumers: tuple[AreaConsumer, ...]
     firing: Firing
-    giving_back: GivingBack
-    settling: Settling
+    giving_back: LongGiveBacks
+    settling: ShareSettling
     commits: Commits
     contents: StoredContents
     starts: Starts

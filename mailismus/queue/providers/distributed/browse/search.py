@@ -20,7 +20,7 @@ from mailismus.queue.providers.distributed.format.ids import ShareIds
 from mailismus.queue.providers.distributed.format.share import SharePlace
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.reading import Condition, read_share
-from mailismus.queue.providers.distributed.settle.finding import Finding
+from mailismus.queue.providers.distributed.settle.finding import ShareFinding
 from mailismus.queue.providers.distributed.stores.rows import IRows
 
 
@@ -45,6 +45,10 @@ class FoundPage:
     gaps: list[Gap] = attrs.field(factory=list)
     cursor: SearchCursor | None = None
 
+    def end_at(self, cursor: SearchCursor | None) -> None:
+        """The next page goes on there; None: it was the last one."""
+        self.cursor = cursor
+
     def page(self) -> Page:
         """As it is told."""
         return Page(tuple(self.messages), self.cursor, tuple(self.gaps))
@@ -58,7 +62,7 @@ class Searching:
         rows: IRows,
         hand: Hand,
         starts: Starts,
-        finding: Finding,
+        finding: ShareFinding,
         ids: ShareIds,
         now: Callable[[], float],
     ) -> None:
@@ -130,15 +134,15 @@ class Searching:
         if not entries:
             return True
         if room <= 0:
-            page.cursor = page.cursor or cursor
+            page.end_at(page.cursor or cursor)
             return False
         some = entries[:room]
         page.messages.append(message.with_entries(some))
         page.shares.append(living)
-        page.cursor = None
+        page.end_at(None)
         if len(entries) >= room:
             before = _before(name)
-            page.cursor = attrs.evolve(cursor, place=share.name.place, after=before, within=name, number=some[-1].number)
+            page.end_at(attrs.evolve(cursor, place=share.name.place, after=before, within=name, number=some[-1].number))
             return False
         return True
 

@@ -182,11 +182,11 @@ class Firing:
         """Learn the rows of slots that have come near."""
         for at in range(0, len(slots), AT_A_TIME):
             some = slots[at : at + AT_A_TIME]
-            before, schedule.read_to = schedule.read_to, some[-1] + SLOT_S  # first: a row may be written meanwhile
+            before = schedule.set_read_to(some[-1] + SLOT_S)  # first: a row may be written meanwhile
             try:
                 found = await together(self._rows_of(area, slot) for slot in some)
             except StoreFailure:
-                schedule.read_to = before
+                schedule.set_read_to(before)
                 raise
             for due in itertools.chain.from_iterable(found):
                 schedule.add(due)

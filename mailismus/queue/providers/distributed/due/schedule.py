@@ -74,6 +74,11 @@ class AreaSchedule:
         """All slots that are known to have rows."""
         return sorted(self._slots)
 
+    def set_read_to(self, slot: float) -> float:
+        """Slots before this one are read, or being read. Return which it was before."""
+        before, self.read_to = self.read_to, slot
+        return before
+
     def slots_read(self) -> list[float]:
         """The slots that were read and are not removed yet, in their order."""
         count = int((self.read_to - self.start) // SLOT_S)

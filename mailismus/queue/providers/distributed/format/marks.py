@@ -25,7 +25,7 @@ WHOLE = 0
 
 
 @attrs.frozen
-class Mark:
+class EntryMark:
     """A mark. `successor`: the share that goes on; None: none does."""
 
     successor: UUID | None
@@ -35,7 +35,7 @@ class Marks:
     """The marks that were read of some shares."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        self._marks: dict[tuple[UUID, int], Mark] = {}
+        self._marks: dict[tuple[UUID, int], EntryMark] = {}
         for row in rows:
             name, number = row["enqueue_id"], row["number"]
             assert isinstance(name, UUID), "a column of the key"
@@ -43,9 +43,9 @@ class Marks:
             is_gone = row["done_at"] is not None or row["removed_at"] is not None
             moved_to = row["moved_to"]
             if is_gone or moved_to is not None:
-                self._marks[name, number] = Mark(None if is_gone else _successor_in(moved_to))
+                self._marks[name, number] = EntryMark(None if is_gone else _successor_in(moved_to))
 
-    def of(self, name: UUID, number: int) -> Mark | None:
+    def of(self, name: UUID, number: int) -> EntryMark | None:
         """The mark of an entry; None: it lives. Its own counts before that of its share, which came later, for the rest."""
         return self._marks.get((name, number)) or self._marks.get((name, WHOLE))
 

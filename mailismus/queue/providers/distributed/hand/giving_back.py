@@ -21,7 +21,7 @@ from mailismus.queue.providers.distributed.stores.rows import IRows
 LONG_S = 5.0
 
 
-class GivingBack:
+class LongGiveBacks:
     """Entries that were given back. `now`: UTC seconds."""
 
     _log = Logger()
@@ -39,7 +39,7 @@ class GivingBack:
             if known is not None and queue_id in self._hand.index.given_back:
                 shares.setdefault(known.shares[queue_id.number], []).append(queue_id)
         for held, some in shares.items():
-            held.uses += 1
+            held.begin_use()
             Deferred.fromCoroutine(self._leave(held, some, not_before)).addErrback(
                 lambda failure: self._log.failure("what was given back stays in memory", failure)
             )

@@ -13,7 +13,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.due.index import DueIndex
 from mailismus.queue.interface import Area, Entry
 from mailismus.queue.providers.distributed.format.share import Share, ShareName
-from mailismus.queue.providers.distributed.hand.held import Delivered, HeldMessage, HeldShare
+from mailismus.queue.providers.distributed.hand.held import Delivered, HandMessage, HeldShare
 from mailismus.queue.providers.distributed.stores.rows import kept_time
 
 MOST_ENTRIES = 5000
@@ -24,7 +24,7 @@ class Hand:
     """The hand. `came`: told of areas whose entries may be taken."""
 
     def __init__(self, came: Callable[[set[Area]], None]) -> None:
-        self.index: DueIndex[HeldMessage] = DueIndex()
+        self.index: DueIndex[HandMessage] = DueIndex()
         self.shares: dict[UUID, HeldShare] = {}
         self.hidden: set[UUID] = set()
         """Shares of commits that are under way, or were refused and may be there all the same."""
@@ -47,12 +47,12 @@ class Hand:
         held = self.shares.get(name.enqueue_id)
         if held is None:
             held = self.shares[name.enqueue_id] = HeldShare(name)
-        held.uses += 1
+        held.begin_use()
         return held
 
     def end_use(self, held: HeldShare) -> None:
         """What was under way for it has ended."""
-        held.uses -= 1
+        held.end_use()
         for delivered in self.leave(held):
             delivered.ack()
 
@@ -61,8 +61,7 @@ class Hand:
         if held.here or held.uses:
             return ()
         self.shares.pop(held.name.enqueue_id, None)
-        deliveries, held.deliveries = held.deliveries, []
-        return deliveries
+        return held.take_deliveries()
 
     def add(self, held: HeldShare, numbers: Collection[int] | None, now: float, *, is_due: bool) -> None:
         """Add entries of a share that was read: those that are left and not here. `numbers` None: all. `is_due`: they are
@@ -83,9 +82,8 @@ class Hand:
         for entry in entries:
             held.here.add(entry.number)
         if known is None:
-            known = HeldMessage(share.message.with_entries([]))
-            known.entries = {entry.number: entry for entry in entries}
-            known.shares = {entry.number: held for entry in entries}
+            known = HandMessage(share.message.with_entries([]))
+            known.begin(entries, held)
             self.index.add(known, now)
         else:
             for entry in entries:
@@ -104,7 +102,7 @@ class Hand:
             known.shares.get(number, held) is not held for number in held.left if numbers is None or number in numbers
         )
 
-    def entry(self, queue_id: QueueId) -> tuple[HeldMessage, Entry] | None:
+    def entry(self, queue_id: QueueId) -> tuple[HandMessage, Entry] | None:
         """An entry that is here."""
         known = self.index.messages.get(queue_id.spool_id)
         if known is None or queue_id.number not in known.entries:
@@ -126,13 +124,13 @@ class Hand:
             self._remove(known, number)
         return touched
 
-    def let_go(self, known: HeldMessage, number: int) -> HeldShare:
+    def let_go(self, known: HandMessage, number: int) -> HeldShare:
         """An entry leaves the hand, and lives on: something durable brings it back. Return its share."""
         held = known.shares[number]
         self._remove(known, number)
         return held
 
-    def _remove(self, known: HeldMessage, number: int) -> None:
+    def _remove(self, known: HandMessage, number: int) -> None:
         held = known.shares.pop(number)
         held.here.discard(number)
         known.settling.pop(number, None)
@@ -141,7 +139,7 @@ class Hand:
     def drop_lost(self) -> None:
         """Forget triggers whose consumer has ended: they are delivered again."""
         for held in self.shares.values():
-            held.deliveries = [delivered for delivered in held.deliveries if not delivered.is_lost]
+            held.drop_lost()
 
     def let_go_of_all(self) -> None:
         """Forget what is not out, without an ack: another server may have it."""

@@ -47,7 +47,7 @@ class _Waiting:
     delivered: Delivered
 
 
-class Loading:
+class TriggerLoading:
     """The line of triggers. `now`: UTC seconds."""
 
     _log = Logger()
@@ -146,22 +146,16 @@ class Loading:
             self._again(waiting, UNDER_WAY_S)
             return
         if condition is Condition.LIVES:
-            learn(held, found)
+            held.learn(found.share, found.left, is_split=found.is_split)
             if self._hand.is_elsewhere(held, waiting.numbers):
-                self._forget_what_was_read(held)
+                held.forget()
                 self._again(waiting, UNDER_WAY_S)
                 return
             self._hand.add(held, waiting.numbers, self._now(), is_due=True)
         elif condition in (Condition.UNKNOWN, Condition.DAMAGED):
-            held.deliveries = [one for one in held.deliveries if one is not waiting.delivered]
+            held.drop(waiting.delivered)
             self._bury(waiting.body, waiting.delivered, f"the rows of its share are {condition.value}")
         self._hand.end_use(held)
-
-    @staticmethod
-    def _forget_what_was_read(held: HeldShare) -> None:
-        """It is to be read again."""
-        if not held.here:
-            held.share = None
 
     def _bury(self, body: bytes, delivered: Delivered, why: str) -> None:
         self.dead += 1
@@ -179,9 +173,3 @@ class Loading:
             buried.addCallbacks(
                 lambda _: delivered.ack(), lambda _: self._reactor.callLater(PAUSE_S, self._bury_again, body, delivered)
             )
-
-
-def learn(held: HeldShare, found: FoundShare) -> None:
-    """Note what was read of a share. What ended meanwhile stays so: it was known before."""
-    if held.share is None:
-        held.share, held.left, held.is_split = found.share, set(found.left), found.is_split

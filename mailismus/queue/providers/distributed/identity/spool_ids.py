@@ -19,7 +19,7 @@ EACH_S = 60.0
 """An epoch lasts so long at least."""
 
 
-class SpoolIds:
+class ServerSpoolIds:
     """Gives ids out at once. `now`: UTC seconds."""
 
     _log = Logger()

@@ -16,7 +16,7 @@ from mailismus.queue.providers.distributed.stores.rows import IRows, Key, Row
 PAGE = 1000
 
 
-class Finding:
+class ShareFinding:
     """Finds shares. `bucket_counts`: all that the view ever had."""
 
     def __init__(self, rows: IRows, bucket_counts: Callable[[], Sequence[int]]) -> None:

@@ -26,9 +26,8 @@ from mailismus.queue.providers.distributed.format.share import Share, ShareName,
 from mailismus.queue.providers.distributed.format.tables import MAILS
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import Delivered, HeldShare
-from mailismus.queue.providers.distributed.hand.loading import learn
 from mailismus.queue.providers.distributed.hand.reading import Condition, read_share
-from mailismus.queue.providers.distributed.settle.finding import Finding
+from mailismus.queue.providers.distributed.settle.finding import ShareFinding
 from mailismus.queue.providers.distributed.settle.plan import Leaving, SettleBatch, plan_settlements
 from mailismus.queue.providers.distributed.setup import Stores
 from mailismus.queue.providers.distributed.stores.failure import NotDone, StoreFailure, Unanswered
@@ -42,7 +41,7 @@ Settled = Mapping[int, Settlement]
 """The last settlement of each entry of a message, by its number."""
 
 
-class Settling:
+class ShareSettling:
     """Settlements of one server. `waits`: told of shares that wait for their time."""
 
     _log = Logger()
@@ -51,7 +50,7 @@ class Settling:
         self,
         stores: Stores,
         hand: Hand,
-        finding: Finding,
+        finding: ShareFinding,
         clock: EnqueueClock,
         view: Callable[[], ViewSettings],
         new_id: Callable[[], UUID],
@@ -116,7 +115,7 @@ class Settling:
             if not held.here.issuperset(numbers):
                 found = await read_share(self._stores.rows, name)
                 if found.condition is Condition.LIVES and name.enqueue_id not in self._hand.hidden:
-                    learn(held, found)
+                    held.learn(found.share, found.left, is_split=found.is_split)
                     self._hand.add(held, numbers, self._clock.now(), is_due=False)
         finally:
             self._hand.end_use(held)
@@ -127,7 +126,7 @@ class Settling:
         touched = self._hand.end(spool_id, batch.ended)
         if batch.shares:
             for held in touched:
-                held.is_split = True
+                held.split()
             self._waits(batch.due)
             if late:
                 await self._carry(batch.shares)
