@@ -20,6 +20,7 @@ from mailismus.queue.providers.distributed.format.tables import (
     LEASES,
     MAILS,
 )
+from mailismus.queue.providers.distributed.format.trigger import ShareTrigger, write_trigger
 from mailismus.queue.providers.distributed.stores.rows import Put, Row, RowTable
 from tests.contracts.bench import CONTENT, LATER_REPLY, NO_REPLY, Bench, addresses, ids
 from tests.distributed.harness import ModelHarness
@@ -39,7 +40,9 @@ def bench(harness: ModelHarness) -> Bench:
 
 
 def rows(harness: ModelHarness, table: RowTable) -> list[Row]:
-    return list(harness.wait(harness.world.server().rows.all_rows(table)))
+    found: list[Row] = []
+    harness.wait(harness.world.server().rows.all_rows(table).addCallback(found.extend))
+    return found
 
 
 def unacked(harness: ModelHarness) -> int:
@@ -189,8 +192,8 @@ def test_of_two_that_defer_one_entry_one_has_done_it(harness: ModelHarness, benc
         source = next(row for row in rows(harness, ENQUEUED) if row["queue_name"] == "deferred" and row["number"] == number)
         cells = {column.name: source[column.name] for column in ENQUEUED.cells}
         harness.wait(late.rows.write([Put(ENQUEUED, (*key[:3], UUID(int=7), number), cells, queue.now())]))
-    body = f'{{"v":1,"queue":"deferred","slice":{key[1]},"bucket":{key[2]},"id":"{UUID(int=7).hex}"}}'
-    harness.world.broker.add("mq.deferred", body.encode())
+    body = write_trigger(ShareTrigger("deferred", float(str(key[1])), int(str(key[2])), UUID(int=7)))
+    harness.world.broker.add("mq.deferred", body)
     harness.advance(1)
     assert queue.take_ids(Area.DEFERRED) == []
     harness.advance(10)

@@ -143,7 +143,7 @@ class Firing:
     @staticmethod
     def _not_published(failure: Failure) -> bool:
         if not isinstance(failure.value, StoreFailure):
-            raise failure.value
+            failure.raiseException()
         return False
 
     def _upkeep(self) -> None:
