@@ -290,12 +290,13 @@ def test_a_missing_directory_is_told_and_no_server_starts() -> None:
         pytest.param("some bytes of a recipient", marks=pytest.mark.exhaustive),
     ],
 )
-def test_a_repair_that_is_killed_anywhere_is_begun_again(name: str) -> None:
-    """Killed before each call in turn, with the power cut in every other one."""
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.exhaustive)])
+def test_a_repair_that_is_killed_anywhere_is_begun_again(name: str, step: int) -> None:
+    """Killed before every so many calls in turn, with the power cut in every other one."""
     damage = DAMAGES[name]
     call = 0
     while True:
-        call += 1
+        call += step
         disk = FaultyDisk()
         stopped = Stopped(disk)
         wanted, lost = damage.left(stopped), damage.lost(stopped)

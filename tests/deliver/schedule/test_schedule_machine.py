@@ -370,4 +370,4 @@ class ScheduleMachine(RuleBasedStateMachine):
 
 
 TestSchedule = ScheduleMachine.TestCase
-TestSchedule.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
+TestSchedule.settings = settings(max_examples=25, stateful_step_count=50, deadline=None)

@@ -23,6 +23,8 @@ BOTH = (FileSystem.POSIX, FileSystem.EXT4)
 SHALLOW = Depth(BOTH, drain_each=97)
 DEEP = Depth(BOTH, is_deep=True, drain_each=97)
 QUICK = Depth(POSIX, drain_each=197)
+SELECTED = Depth(POSIX, drain_each=37, look_each=5)
+"""Longer workloads each time; all of their trees: the exhaustive form."""
 
 
 @attrs.frozen

@@ -19,8 +19,8 @@ from tests.durability.subjects.interface import Subject
 from tests.durability.subjects.log import LOG
 
 SUBJECTS = pytest.mark.parametrize("subject", [CLUSTERED, LOG, CHUNK], ids=lambda one: one.name)
-EACH, PARTS = 3, 3
-"""Of the selection every third case runs each time, in so many parts."""
+EACH, PARTS = 12, 1
+"""Of the selection every twelfth case runs each time, in so many parts."""
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ from tests.durability.faults.case import run
 from tests.durability.faults.cases import bounded_selection
 from tests.durability.subjects.log import LOG
 
-EACH, PARTS = 4, 4
-"""Of the selection every fourth case runs each time, in so many parts."""
+EACH, PARTS = 16, 2
+"""Of the selection every sixteenth case runs each time, in so many parts."""
 
 
 def test_without_a_fault_all_goes_well() -> None:
