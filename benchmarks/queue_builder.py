@@ -23,7 +23,8 @@ from mailismus.errors import Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.reply import Reply
 from mailismus.providers import PROVIDERS
-from mailismus.queue.interface import Area, IDraft, IQueue, Placement, Submission
+from mailismus.queue.content import IDraft
+from mailismus.queue.interface import Area, IQueue, Placement, Submission
 from mailismus.start.clock import WallClock
 from mailismus.start.server import Reactor
 

@@ -20,7 +20,7 @@ from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool, Workers
 from mailismus.errors import Unavailable
-from mailismus.queue.interface import IDraft
+from mailismus.queue.content import IDraft
 from mailismus.queue.providers.log.assembly import build
 from mailismus.queue.providers.log.control.choices import IPositionsFile, LogChoices
 from mailismus.queue.providers.log.format.version import LOG

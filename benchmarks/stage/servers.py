@@ -193,13 +193,14 @@ class Single:
 @attrs.frozen
 class Extras:
     """Elements put into our configuration, which is else all defaults: into `queue`, `deliver`, before the relay, into
-    `spool`, `admin`."""
+    `spool`, `admin`, `report`."""
 
     queue: str = ""
     deliver: str = ""
     relays: str = ""
     spool: str = ""
     admin: str = ""
+    report: str = ""
 
 
 class Ours(Single):
@@ -240,6 +241,7 @@ class Ours(Single):
             DELIVER=self.extras.deliver,
             RELAYS=self.extras.relays,
             ADMINMORE=self.extras.admin,
+            REPORT=f"<report>{self.extras.report}</report>" if self.extras.report else "",
         )
 
     def program(self, place: Place) -> list[str]:

@@ -13,7 +13,7 @@ from typing import Protocol
 from twisted.python.failure import Failure
 
 from mailismus.errors import StorageError
-from mailismus.queue.interface import IContent
+from mailismus.queue.content import IContent
 
 
 class PieceOwner(Protocol):

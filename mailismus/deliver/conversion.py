@@ -28,7 +28,7 @@ from mailismus.mail.convert.plan import Analysis, Plan
 from mailismus.mail.convert.refusal import CONVERSION, NotConvertible
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
-from mailismus.queue.interface import IContent
+from mailismus.queue.content import IContent
 
 MAX_KNOWN = 100
 """Messages whose plans are remembered: a plan has at most some 100 KB, usually less than 1."""

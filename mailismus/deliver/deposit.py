@@ -28,7 +28,7 @@ from mailismus.maildir.delivery import Delivery, begin_delivery
 from mailismus.maildir.names import count_boots, strategy_of
 from mailismus.maildir.store import MaildirStore
 from mailismus.maildir.sweep import Sweeper, sweep
-from mailismus.queue.interface import IContent
+from mailismus.queue.content import IContent
 
 WAITS_S = (2.0, 2.0)
 """How long a delivery waits before it looks for another name, each time (seed 003, the third step of a maildir)."""
@@ -145,7 +145,7 @@ class Deposits:
 
     def _begin(self, job: Job, user: bytes) -> Delivery:
         now, steady, store = self._clock.seconds(), self._monotonic(), self._store
-        head = b"Return-Path: <%b>\nDelivered-To: %b\n" % (job.message.sender, job.entries[0].recipient)
+        head = b"Return-Path: <%b>\nDelivered-To: %b\n" % (job.message.sender, job.recipients[0])
         delivery = begin_delivery(self._maildirs, store.userpath, user, store.mailpath, now, head, self._monotonic)
         maildir = self.maildir_of(user)
         if self._sweeper.claim(maildir, steady):

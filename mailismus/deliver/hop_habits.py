@@ -112,13 +112,13 @@ class SeenHop:
         self._count(entries, 0)
         if self.watched:
             for entry in entries:
-                since = self.watched.pop((message.sender, entry.recipient), None)
+                since = self.watched.pop((message.sender, entry.final_recipient), None)
                 if since is not None:
                     waited_s = now - since
                     self.grey_taken_s = min(self.grey_taken_s, waited_s) if self.grey_taken_s else waited_s
         if self.refused:
             for entry in entries:
-                self.refused.pop(entry.recipient, None)
+                self.refused.pop(entry.final_recipient, None)
 
     def note_failed(self, entries: Sequence[Entry], message: Message, reply: Reply, host: bytes, now: float) -> None:
         """Note an attempt that did not deliver."""
@@ -128,11 +128,11 @@ class SeenHop:
         self.note_label(host)
         if found is _GREY:
             for entry in entries:
-                self._watch((message.sender, entry.recipient), now)
+                self._watch((message.sender, entry.final_recipient), now)
         elif found in _LASTING:
             for entry in entries:
-                self.refused[entry.recipient] = found
-                self.refused.move_to_end(entry.recipient)
+                self.refused[entry.final_recipient] = found
+                self.refused.move_to_end(entry.final_recipient)
                 if len(self.refused) > MAX_REFUSED:
                     self.refused.popitem(last=False)
 

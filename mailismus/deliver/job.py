@@ -5,6 +5,8 @@ It has plain slots because one is made for every message (hot path).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mailismus.deliver.concurrency import Concurrency
 from mailismus.deliver.conversion import SevenBitForm
 from mailismus.deliver.log_line import NO_FIELDS, LogFields
@@ -14,6 +16,11 @@ from mailismus.queue.interface import Entry, Message
 from mailismus.smtp.client.transaction import Transaction
 
 NOWHERE = NextHop("", 0)
+
+
+def final_recipients(entries: Sequence[Entry]) -> list[bytes]:
+    """Return where these entries are sent, in their order (hot path)."""
+    return [entry.recipient if entry.words is None else entry.final_recipient for entry in entries]
 
 
 class Job(Transaction):
@@ -49,10 +56,9 @@ class Job(Transaction):
         """How often it was begun and not tried."""
         self.form: SevenBitForm | None = None
         """The form in which this host gets the message; None: as it is."""
-        recipients = [entries[0].recipient] if len(entries) == 1 else [entry.recipient for entry in entries]
+        recipients = final_recipients(entries)
         Transaction.__init__(self, message.sender, recipients, message.size_bytes, message.eightbit)
-        if message.words is not None:
-            self.utf8 = needs_utf8(message.words, message.sender, recipients)
+        self._note_utf8()
 
     def begin(self, now: float, fields: LogFields = NO_FIELDS) -> None:
         """Note when its attempt begins, or when it is settled without one. Monotonic seconds. `fields`: as `Job.fields`."""
@@ -69,10 +75,13 @@ class Job(Transaction):
         self._count_recipients()
 
     def _count_recipients(self) -> None:
-        self.recipients = [entry.recipient for entry in self.entries]
+        self.recipients = final_recipients(self.entries)
         self.left = len(self.recipients)
-        if self.message.words is not None:
-            self.utf8 = needs_utf8(self.message.words, self.sender, self.recipients)
+        self._note_utf8()
+
+    def _note_utf8(self) -> None:
+        """Note whether it needs SMTPUTF8: an act may redirect mail that came without it to such an address."""
+        self.utf8 = needs_utf8(self.message.words, self.sender, self.recipients)
 
     def take_form(self, form: SevenBitForm) -> None:
         """Send the message as 7-bit content, to this host."""
@@ -107,13 +116,12 @@ class Job(Transaction):
     def rewind(self) -> None:
         """Reset the job for another connection, without its settled recipients."""
         self.entries = self.remaining()
-        self.recipients = [entry.recipient for entry in self.entries]
+        self.recipients = final_recipients(self.entries)
         self.settled = None
         self.put_backs += 1
         if self.form is not None:
             self.form = None
             self.size_bytes, self.eightbit = self.message.size_bytes, self.message.eightbit
-        if self.message.words is not None:
-            self.sender = self.message.sender
-            self.utf8 = needs_utf8(self.message.words, self.sender, self.recipients)
+        self.sender = self.message.sender
+        self._note_utf8()
         self.renew()

@@ -31,7 +31,7 @@ from mailismus.errors import StorageError
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.net.send import Sent, when_drained
-from mailismus.queue.interface import IContent
+from mailismus.queue.content import IContent
 from mailismus.smtp.client.engine import ClientEngine
 from mailismus.smtp.client.pipelining import Pipelining
 from mailismus.smtp.client.starttls import TlsUse

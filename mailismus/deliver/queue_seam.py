@@ -12,7 +12,8 @@ from twisted.internet.defer import Deferred
 
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome
-from mailismus.queue.interface import Area, Entry, IContent, Message, Shares
+from mailismus.queue.content import IContent
+from mailismus.queue.interface import Area, Entry, Message, Shares
 from mailismus.queue.outcome.disposition import Disposition
 
 

@@ -1,6 +1,7 @@
 """The route of a recipient: a local user, a local domain's LMTP server, a relay, its domain's mail hosts, or none (pure).
 
-*Rules*: the first match decides: the relay that an act redirected the entry to; a local domain, whose mail goes to the LMTP
+*Rules*: of an entry that an act redirected to another recipient that one counts. The first match decides: the relay that an
+act redirected the entry to; a local domain, whose mail goes to the LMTP
 server if there is one; the relay whose `senders` name the exact sender; the relay whose `senders` name the sender's domain;
 the relay whose `destdomains` name the recipient's domain exactly; the default relay; MX. An LMTP server decides about local
 users: none is unknown here then. A relay for senders matches only if the client's address is in its `sendernets`. Case is
@@ -35,8 +36,8 @@ from mailismus.mail.directory import Directory
 from mailismus.mail.networks import Networks
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
-from mailismus.queue.acts.redirect import DEFAULT_PORT, redirects_of
 from mailismus.queue.interface import Entry, Message
+from mailismus.queue.redirect import DEFAULT_PORT, final_recipient, relay_of
 
 HOST_NONE = b"none"
 """The host of an outcome that came from no host."""
@@ -173,10 +174,12 @@ class Router:
 
     def route(self, recipient: bytes, sender: bytes = b"", client: bytes = b"-", words: bytes | None = None) -> Route:
         """The route of this recipient now; an Outcome if there is none. `client`: as in the entry's message. `words`: those
-        of the entry, which may name a relay that an act redirected it to."""
-        if words is not None and (redirects := redirects_of(words)):
-            named = _relay_named(redirects[0].relay)
-            return self._next_hop(self._named.get((named.host, named.port), named), domain_of(recipient))
+        of the entry, which may name a relay or another recipient that an act redirected it to."""
+        if words is not None:
+            recipient = final_recipient(recipient, words)
+            if (name := relay_of(words)) is not None:
+                named = _relay_named(name)
+                return self._next_hop(self._named.get((named.host, named.port), named), domain_of(recipient))
         written = recipient[recipient.rfind(b"@") :]
         known = self._known.get(written)
         if known is not None:

@@ -50,7 +50,7 @@ from mailismus.deliver.verdicts import SessionVerdicts
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome
 from mailismus.mail.reply import Reply
-from mailismus.queue.interface import IContent
+from mailismus.queue.content import IContent
 
 TICK_S = 0.1
 STOOD_STILL_S = 10.0
@@ -306,7 +306,7 @@ class Sessions(SessionVerdicts):
         reply = self._lost.pop(session, None)
         if reply is not None:
             self._fail(session, reply, HostFailure.NO_SESSION, None)
-        self.schedule.leave(connection)
+        self.schedule.leave(connection, self.monotonic())
         if self._is_stopping and self._when_empty is not None and not self._busy():
             done, self._when_empty = self._when_empty, None
             self._end_ticks()

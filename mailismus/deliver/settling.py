@@ -25,6 +25,7 @@ from mailismus.mail.reply import Reply
 from mailismus.observe.audit import Action
 from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.maillog import MailLog
+from mailismus.queue.addressed import addressed
 from mailismus.queue.audited import audited
 from mailismus.queue.interface import Entry
 from mailismus.queue.not_durable import MAX_IN_DOUBT
@@ -141,13 +142,13 @@ class Settling:
                     expired += dispositions.count(_EXPIRED)
                 else:
                     failed += count
-                told = dispositions[0], job.next_hop, entries[0].recipient, count, outcome.host, bytes(outcome.reply)
+                told = dispositions[0], job.next_hop, entries[0].final_recipient, count, outcome.host, bytes(outcome.reply)
                 recent.note_failed(FailureNote(now, *told))
                 if job.next_hop is not NOWHERE:
                     hop.habits.note_failed(entries, message, outcome.reply, outcome.host, now)
             delays = format_delays(delay_s - (now - queued_at), begun_at - queued_at - setup_s, setup_s, sending_s)
             delays += job.fields.text
-            recipients = [entries[0].recipient] if count == 1 else [entry.recipient for entry in entries]
+            recipients = [entry.recipient if entry.words is None else addressed(entry) for entry in entries]
             lines += format_lines(message.spool_id, recipients, outcome, delay_s, delays, dispositions)
         counters.count_outcomes(delivered, deferred, failed, expired, content_bytes)
         self._maillog.write_lines(lines)

@@ -23,9 +23,7 @@ UTF8_RECIPIENT = Reply(553, b"5.6.7", b"this address is in UTF-8, and this host 
 
 
 def needs_utf8(words: bytes | None, sender: bytes, recipients: Sequence[bytes]) -> bool:
-    """Whether a transaction needs SMTPUTF8. `words`: of the message; without words none of it does."""
-    if words is None:
-        return False
+    """Whether a transaction needs SMTPUTF8. `words`: of the message."""
     return has_utf8_header(words) or not sender.isascii() or not all(map(bytes.isascii, recipients))
 
 

@@ -231,7 +231,7 @@ class SessionVerdicts:
         self._note_no_session(session, kind)
         self.connector.note_failed(session, reply)
         if connection.made_at < self._trusted_since:
-            self.schedule.leave(connection)  # the jobs get another connection
+            self.schedule.leave(connection, self.monotonic())  # the jobs get another connection
         else:
             was_broken = blame is not None and blame.sign in BROKEN
             self.schedule.fail(connection, reply, kind, session.label, self.monotonic(), was_broken=was_broken)
@@ -251,7 +251,7 @@ class SessionVerdicts:
         self._settling.counters.count_failed_connection()
         reply = self._misses.note(connection.host, session.label, failure, now)
         if reply is None or connection.made_at < self._trusted_since:
-            self.schedule.leave(connection)  # the jobs get another connection
+            self.schedule.leave(connection, now)  # the jobs get another connection
         else:
             self.schedule.miss(connection, reply, session.label, now)
 
@@ -261,7 +261,7 @@ class SessionVerdicts:
         self._settling.counters.count_failed_connection()
         scope = self._auth_misses.note(connection.host.profile, session.label, failure, now)
         if scope is Scope.NOTHING or connection.made_at < self._trusted_since:
-            self.schedule.leave(connection)  # the jobs get another connection
+            self.schedule.leave(connection, now)  # the jobs get another connection
         elif scope is Scope.PROFILE:
             self.schedule.refuse(connection, failure.reply, session.label, now)
             self._secret_watch.watch(connection.host.profile, failure.path, failure.used)

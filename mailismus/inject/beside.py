@@ -21,9 +21,10 @@ from mailismus.observe.maillog import MailLog
 from mailismus.queue.acts.act_file import read_acts
 from mailismus.queue.acts.rule import rules_in_force
 from mailismus.queue.arriving import arrival_of, envelope_room
+from mailismus.queue.content import IDraft
 from mailismus.queue.files.state_file import DIRECTORY
 from mailismus.queue.filter import FilterError
-from mailismus.queue.interface import CommitListener, IDraft, M, Submission
+from mailismus.queue.interface import CommitListener, M, Submission
 from mailismus.queue.provider import IQueueWriter, Placing
 from mailismus.submit.injection import Injection, injection_policy
 from mailismus.submit.reception import Desk

@@ -1,7 +1,8 @@
-"""Names of messages and entries: spool ids and queue ids.
+"""Names of messages, entries and acts of administrators: spool ids, queue ids, numbers of acts.
 
 A spool id (SPID) names one message and is never used twice, whatever the clock does. Its upper 32 bits are the epoch (one
-more at each start of the queue), its lower 32 bits a counter. A queue id names one recipient of a message.
+more at each start of the queue), its lower 32 bits a counter. A queue id names one recipient of a message. The act of number
+7 is called A7.
 """
 
 from __future__ import annotations
@@ -51,3 +52,16 @@ def parse_queue_id(text: str) -> QueueId | None:
     if spool_id is None or not dash or not number_text.isascii() or not number_text.isdigit() or len(number_text) > 9:
         return None
     return QueueId(spool_id, int(number_text)) if int(number_text) > 0 else None
+
+
+def act_name(number: int) -> str:
+    """The name of the act of this number."""
+    return f"A{number}"
+
+
+def parse_act_name(name: str) -> int | None:
+    """The number of the act of this name, or None."""
+    digits = name[1:]
+    if name[:1] not in ("A", "a") or not digits.isascii() or not digits.isdigit() or len(digits) > 9:
+        return None
+    return int(digits) or None

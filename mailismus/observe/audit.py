@@ -6,7 +6,8 @@ as JSON (pure).
 
 (one line). `Delivered`: into a maildir; `Relayed`: to another server. A failure has `; Status=CODE` after the recipient. It
 is `Bounced Msg` if it was reported, `Discarding bounced NDR` if the failed message was a report, `Discarding bounced Msg` if
-reports are off. `src=MTA` instead of `via` marks mail made here. Times are local in lines, UTC in JSON.
+reports are off. `To=NEW for OLD`: an act redirected it. `src=MTA` instead of `via` marks mail made here. Times are local in
+lines, UTC in JSON.
 
 *Rules*: text from others is escaped (`observe.text`). A quoted local part may contain blanks and semicolons, so a program
 that must parse every address reads the JSON.
@@ -59,6 +60,8 @@ class Audited:
     attempts: int
     received_at: float
     report: SpoolId | None = None
+    original: bytes | None = None
+    """The recipient of the envelope, where an act redirected the entry from it."""
 
 
 def format_line(audited: Audited, at: float, stamp: bytes) -> bytes:
@@ -66,7 +69,7 @@ def format_line(audited: Audited, at: float, stamp: bytes) -> bytes:
     source = b"src=MTA" if audited.client == _MADE_HERE else b"via " + audited.client
     address = _address_of(audited.host)
     reply = audited.reply
-    return b"%b.%03d %b id=%016X-%d; From=%b %b; To=%b%b%b - Transit=%b\n" % (
+    return b"%b.%03d %b id=%016X-%d; From=%b %b; To=%b%b%b%b - Transit=%b\n" % (
         stamp,
         int(at * 1000) % 1000,
         audited.action.line_word,
@@ -75,6 +78,7 @@ def format_line(audited: Audited, at: float, stamp: bytes) -> bytes:
         plain(audited.sender),
         source,
         plain(audited.recipient),
+        b"" if audited.original is None else b" for " + plain(audited.original),
         b" via " + address if address else b"",
         b"; Status=%d" % reply.code if reply is not None and not reply.is_positive else b"",
         show_age(at - audited.received_at),
@@ -85,11 +89,12 @@ def format_json(audited: Audited, at: float, stamp: bytes) -> bytes:
     """One JSON object, with a line end. `time` is in whole UTC seconds; `event_time` adds milliseconds (RFC 3339)."""
     client = "null" if audited.client == _MADE_HERE else _quote(audited.client)
     reply = "null" if audited.reply is None else _quote(bytes(audited.reply))
+    original = "" if audited.original is None else f'"original_recipient": {_quote(audited.original)}, '
     report = "" if audited.report is None else f', "report": "{audited.report:016X}"'
     return (
         f'{{"time": {math.floor(at)}, "event_time": "{stamp.decode("ascii")}.{int(at * 1000) % 1000:03d}Z", '
         f'"action": "{audited.action.json_word}", "spid": "{audited.spool_id:016X}", "number": {audited.number}, '
-        f'"sender": {_quote(audited.sender)}, "client": {client}, "recipient": {_quote(audited.recipient)}, '
+        f'"sender": {_quote(audited.sender)}, "client": {client}, "recipient": {_quote(audited.recipient)}, {original}'
         f'"relay": {_quote(audited.host)}, "reply": {reply}, "status": "{audited.status}", '
         f'"attempts": {audited.attempts}, "delay": {max(0.0, at - audited.received_at):.3f}{report}}}\n'
     ).encode("ascii")

@@ -229,4 +229,4 @@ def _told_entries(
             if trace is not None:
                 attempts = tuple(attrs.evolve(one, at=one.at + shift_s) for one in trace)
                 name = grouping.name_of(message, entry)
-                yield EntryForecast(str(queue_id), shown(entry.recipient), name, attempts, due.get(queue_id))
+                yield EntryForecast(str(queue_id), shown(entry.final_recipient), name, attempts, due.get(queue_id))

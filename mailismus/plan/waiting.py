@@ -13,9 +13,10 @@ from twisted.internet.defer import Deferred, succeed
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.plan.clock import VirtualClock
+from mailismus.queue.content import IContent
 from mailismus.queue.due.entries import DueMessage
 from mailismus.queue.due.index import DueIndex
-from mailismus.queue.interface import Area, Entry, IContent, Message, Shares
+from mailismus.queue.interface import Area, Entry, Message, Shares
 from mailismus.queue.outcome.disposition import Disposition
 from mailismus.queue.outcome.retry import RetryRule, lengthening_of, next_attempt_at
 

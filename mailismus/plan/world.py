@@ -82,7 +82,7 @@ class ForecastWorld:
                 self._add_label(key, named[0])
         waited_s = 1.1 * sum(delays_s[min(n, len(delays_s) - 1)] for n in range(min(entry.attempts, MAX_ATTEMPTS)))
         since = min(max(message.received_at, entry.due_at - waited_s), STARTS_AT)
-        self._answers_of(key).remember(message.sender, entry.recipient, found, since)
+        self._answers_of(key).remember(message.sender, entry.final_recipient, found, since)
 
     def _add_label(self, key: Key, label: str) -> None:
         found = LABEL.fullmatch(label)

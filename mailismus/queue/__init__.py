@@ -2,6 +2,8 @@
 
 Rooms, bottom first; modules without a room stand between `outcome` and `acts`:
 
+    redirect    redirections of an entry to another relay or recipient. Pure
+    content     the bytes of a message: while it arrives, and when it is read
     interface   the promises of a provider, and their limits
     due         index in memory of entries that are due and out. Pure
     files       common parts of providers on local files
@@ -33,6 +35,7 @@ The modules:
     bounces       bounces on their way to their reports
     acting        what acts of administrators may do to the queue
     manager       turns outcomes into settlements
+    addressed     the recipient of an entry in a line of the mail log. Pure
     audited       audit record of an entry. Pure
     filter        the words of FILTER. Pure
     provider      requirements of the program on a provider, beside the interface

@@ -28,13 +28,14 @@ def audited(
         entry.number,
         message.sender,
         message.client,
-        entry.recipient,
+        entry.final_recipient,
         host,
         reply,
         disposition.value,
         attempts,
         received_at,
         report,
+        entry.original_recipient,
     )
 
 

@@ -16,7 +16,8 @@ from twisted.python.failure import Failure
 
 from mailismus.mail.ids import SpoolId, spool_name
 from mailismus.observe.maillog import MailLog
-from mailismus.queue.interface import Area, IDraft, IQueue, Message, Settlement, Submission
+from mailismus.queue.content import IDraft
+from mailismus.queue.interface import Area, IQueue, Message, Settlement, Submission
 from mailismus.queue.listeners import Listeners
 from mailismus.queue.out_entries import OutEntries
 from mailismus.queue.rounds import Rounds

@@ -2,7 +2,8 @@
 
 An ID (a spool id, or a queue id `SPID-N`), or one of `sender= recipient= domain= client=` (a GLOB: `*` any bytes, `?` one
 character; case is ignored), `area=`, `older= younger=` (age of the message), `larger=` (bytes), `reply=` (a part of the
-last reply, case is ignored). Several are ANDed, two of a kind too. Deleted entries match `area=deleted` alone.
+last reply, case is ignored). Several are ANDed, two of a kind too. Deleted entries match `area=deleted` alone. The recipient
+of an entry that an act redirected is the one to which it goes.
 
 *Rules*: an invalid word is refused with a hint; no word matches by mistake.
 """
@@ -19,7 +20,7 @@ from mailismus.config.values.units import UnitError, parse_size, parse_time_ms
 from mailismus.mail.address import domain_of
 from mailismus.mail.ids import SpoolId, format_spool_id, parse_queue_id, parse_spool_id
 from mailismus.mail.utf8 import to_ascii_domain
-from mailismus.queue.interface import Area, Entry, Filter, Message, Predicate
+from mailismus.queue.interface import Area, Entry, Filter, Message, Predicate, everything
 
 FORMS = (
     "ID, sender=GLOB, recipient=GLOB, domain=GLOB, client=GLOB, area=incoming|deferred|bounces|hold|deleted, older=TIME, "
@@ -93,33 +94,37 @@ class Subject:
 
 
 def parse_subject(word: str) -> Subject:
-    """Return the entries of an ID, a recipient's address or a recipient's domain: these exactly, whatever the letters' case.
-    Raises `FilterError`."""
+    """Return the entries of an ID, a recipient's address or a recipient's domain: these exactly, whatever the letters' case,
+    and those that an act redirected from there too. Raises `FilterError`."""
     if parse_spool_id(word) is not None or parse_queue_id(word) is not None:
         spool_id, test = _id(word)
-        return Subject(Filter(spool_id, None, test or _everything))
+        return Subject(Filter(spool_id, None, test or everything))
     given = word[1:-1] if word[:1] == "<" and word[-1:] == ">" else word
     name = _bytes(given.rstrip(".")).lower()
     if not name or (b"@" not in name and (b"=" in name or len(name.split()) != 1)):
         raise FilterError(f"{_quoted(word)}: write {SUBJECTS}")
     if name.rpartition(b"@")[0]:
-        return Subject(Filter(None, None, lambda message, entry: entry.recipient.lower() == name), domain_of(name))
+        return Subject(
+            Filter(None, None, lambda message, entry: name in map(bytes.lower, _addresses(entry))), domain_of(name)
+        )
     domain = domain_of(b"@" + name.removeprefix(b"@"))
     if not domain:
         raise FilterError(f"{_quoted(word)}: write {SUBJECTS}")
-    return Subject(Filter(None, None, lambda message, entry: domain_of(entry.recipient) == domain), domain, True)
+    return Subject(Filter(None, None, lambda message, entry: domain in map(domain_of, _addresses(entry))), domain, True)
+
+
+def _addresses(entry: Entry) -> tuple[bytes, ...]:
+    """Return where an entry goes, and where it was to go."""
+    final = entry.final_recipient
+    return (final,) if final == entry.recipient else (final, entry.recipient)
 
 
 def _all_of(tests: Sequence[Predicate]) -> Predicate:
     if not tests:
-        return _everything
+        return everything
     if len(tests) == 1:
         return tests[0]
     return lambda message, entry: all(test(message, entry) for test in tests)
-
-
-def _everything(message: Message, entry: Entry) -> bool:
-    return True
 
 
 def _is_not_deleted(message: Message, entry: Entry) -> bool:
@@ -161,14 +166,14 @@ def _sender(word: str, value: str, now: float) -> Predicate:
 
 def _recipient(word: str, value: str, now: float) -> Predicate:
     matches = _glob(value)
-    return lambda message, entry: matches(entry.recipient)
+    return lambda message, entry: matches(entry.final_recipient)
 
 
 def _domain(word: str, value: str, now: float) -> Predicate:
     if not value.isascii():
         value = (to_ascii_domain(_bytes(value)) or _bytes(value)).decode("utf-8", "surrogateescape")
     matches = _glob(value)
-    return lambda message, entry: matches(domain_of(entry.recipient))
+    return lambda message, entry: matches(domain_of(entry.final_recipient))
 
 
 def _client(word: str, value: str, now: float) -> Predicate:

@@ -25,6 +25,8 @@ from mailismus.errors import StorageError
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
+from mailismus.queue.content import IContent, IDraft
+from mailismus.queue.redirect import final_recipient
 
 M = TypeVar("M")
 M_contra = TypeVar("M_contra", contravariant=True)
@@ -49,6 +51,7 @@ class Entry:
 
     number: int
     recipient: bytes
+    """As the envelope has it: who looks for where the entry goes asks for `final_recipient`."""
     area: Area
     due_at: float
     attempts: int = 0
@@ -58,6 +61,16 @@ class Entry:
     """The host that gave the last reply, as in `mail.outcome.Outcome`."""
     words: bytes | None = None
     """Further facts of the recipient (`mail.words`). A provider keeps them as they are."""
+
+    @property
+    def final_recipient(self) -> bytes:
+        """The address that it is sent to: `recipient`, or another one to which an act redirected it."""
+        return self.recipient if self.words is None else final_recipient(self.recipient, self.words)
+
+    @property
+    def original_recipient(self) -> bytes | None:
+        """`recipient`, where an act redirected the entry to another one; None: none did."""
+        return None if self.words is None or self.final_recipient == self.recipient else self.recipient
 
 
 @attrs.define
@@ -94,28 +107,6 @@ class Message:
     def queue_ids(self) -> list[QueueId]:
         """The queue ids of `entries`, in their order."""
         return [QueueId(self.spool_id, entry.number) for entry in self.entries]
-
-
-class IDraft(Protocol):
-    """A message while it arrives. Promises nothing: a crash or `abandon` leaves no trace of it.
-
-    Its bytes are the content as on the wire: trace field first, lines end in CRLF, dot-stuffed, without the final dot.
-    Its memory is bounded by the provider: what does not fit goes to disk as it comes.
-    """
-
-    @property
-    def spool_id(self) -> SpoolId:
-        """Never used before, never used again."""
-
-    @property
-    def stored_bytes(self) -> int:
-        """Bytes written so far."""
-
-    def write(self, data: bytes) -> Deferred[None] | None:
-        """Append. None: go on; a Deferred: write nothing more until it fires (it never fails: trouble shows at commit)."""
-
-    def abandon(self) -> None:
-        """Forget it; what is on disk goes away. Harmless after a commit and when repeated."""
 
 
 @attrs.frozen
@@ -196,6 +187,11 @@ class Summary:
 Predicate = Callable[[Message, Entry], bool]
 
 
+def everything(message: Message, entry: Entry) -> bool:
+    """Select every entry."""
+    return True
+
+
 class Latest(Protocol):
     """Until when an entry may wait: the time that was written down, or an earlier one. It never tells two times in the other
     order."""
@@ -210,7 +206,12 @@ class Filter:
 
     spool_id: SpoolId | None = None
     area: Area | None = None
-    matches: Predicate = lambda message, entry: True
+    matches: Predicate = everything
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether it selects every entry, for sure."""
+        return self.spool_id is None and self.area is None and self.matches is everything
 
 
 @attrs.frozen
@@ -231,25 +232,6 @@ class Flushed:
 
     entries: int
     gaps: tuple[Gap, ...] = ()
-
-
-class IContent(Protocol):
-    """The bytes of a message that are not at hand at once, in pieces, in order."""
-
-    @property
-    def stored_bytes(self) -> int:
-        """All of it."""
-
-    @property
-    def at_hand(self) -> bytes | None:
-        """All of it, where it is at most 64 KiB and was read, and checked, already: then `next` need not be called. None: it
-        comes in pieces. Asked before the first `next`."""
-
-    def next(self) -> Deferred[bytes]:
-        """The next piece, at most 64 KiB; empty at the end. One at a time. Fails with `Corrupt` or `Unavailable`."""
-
-    def close(self) -> None:
-        """Done with it, read to the end or not. Harmless when repeated."""
 
 
 EndedEntries = tuple[SpoolId, Sequence[int]]

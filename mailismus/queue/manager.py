@@ -27,13 +27,14 @@ from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import QueueId, SpoolId, spool_name
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.observe.maillog import MailLog
-from mailismus.observe.text import plain
 from mailismus.queue.acting import Acting
+from mailismus.queue.addressed import addressed
 from mailismus.queue.bounces import Bounces
 from mailismus.queue.clock.ages import Ages
 from mailismus.queue.clock.clockwatch import ClockWatch
 from mailismus.queue.clock.dating import Dating
 from mailismus.queue.commits import commit_deferred
+from mailismus.queue.content import IContent, IDraft
 from mailismus.queue.flushes import ToldFlush
 from mailismus.queue.interface import (
     Area,
@@ -42,9 +43,7 @@ from mailismus.queue.interface import (
     Entry,
     Filter,
     Flushed,
-    IContent,
     ICountingPlan,
-    IDraft,
     IQueue,
     M,
     Message,
@@ -304,7 +303,7 @@ class QueueManager:
             elif settlement.area is None and not message.sender:
                 self._mail_log.write(
                     b"%b: to=<%b>, report discarded: %b"
-                    % (spool_name(spool_id), plain(entry.recipient), disposition.value.encode())
+                    % (spool_name(spool_id), addressed(entry), disposition.value.encode())
                 )
         if bounced and message.recipient_count > 1:
             round_.bounced.append((spool_id, bounced))

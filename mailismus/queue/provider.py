@@ -26,8 +26,9 @@ from mailismus.disk.interface import IDisk
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.observe.metrics import Reader
+from mailismus.queue.content import IDraft
 from mailismus.queue.fsck.finding import FsckReport
-from mailismus.queue.interface import Area, CommitListener, Filter, Gap, IDraft, IQueue, M, Message, Submission, Summary
+from mailismus.queue.interface import Area, CommitListener, Filter, Gap, IQueue, M, Message, Submission, Summary
 
 IsLocal = Callable[[bytes], bool]
 """Whether a recipient is at a local domain, as the configuration says now."""

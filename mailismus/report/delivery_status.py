@@ -60,7 +60,9 @@ def write_delivery_status(host: bytes, message: Message) -> Iterator[str]:
 
 
 def _write_recipient(message: Message, entry: Entry) -> Iterator[str]:
-    yield f"Final-Recipient: {_typed_address(entry.recipient)}"
+    if entry.original_recipient is not None:
+        yield f"Original-Recipient: {_typed_address(entry.original_recipient)}"
+    yield f"Final-Recipient: {_typed_address(entry.final_recipient)}"
     yield "Action: failed"
     yield f"Status: {status_of(entry)}"
     verdict, name = find_verdict(entry.reply, format_host(entry.host)), host_name(entry.host)

@@ -81,6 +81,8 @@ def write_notice(
         yield ""
         for entry in together:
             yield f"<{safe_address(entry.recipient)}>"
+            if entry.original_recipient is not None:
+                yield f"    redirected to <{safe_address(entry.final_recipient)}>"
         yield ""
         yield from _explain(message, together)
     yield ""
@@ -104,7 +106,7 @@ def _groups(entries: Sequence[Entry]) -> list[list[Entry]]:
     groups: dict[tuple[object, ...], list[Entry]] = {}
     for entry in entries:
         first = _first_attempt(entry)
-        key = (domain_of(entry.recipient), entry.reply, entry.host, entry.attempts, int(entry.due_at), first)
+        key = (domain_of(entry.final_recipient), entry.reply, entry.host, entry.attempts, int(entry.due_at), first)
         groups.setdefault(key, []).append(entry)
     return list(groups.values())
 
@@ -115,7 +117,7 @@ def _explain(message: Message, together: Sequence[Entry]) -> Iterator[str]:
     verdict = find_verdict(reply, format_host(entry.host))
     cause = cause_of(reply, entry.host) if verdict is None else verdict.cause
     words = cause.value
-    domain = plain(domain_of(entry.recipient)).decode("ascii") or "this server"
+    domain = plain(domain_of(entry.final_recipient)).decode("ascii") or "this server"
     yield from _wrap(f"{words.event.replace('{domain}', domain)} {words.side.replace('{domain}', domain)}", indent)
     yield from _wrap(f"What to do: {words.advice}", indent)
     if reply is not None:

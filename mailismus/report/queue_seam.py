@@ -12,7 +12,8 @@ from twisted.internet.defer import Deferred
 
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, Entry, IContent, IDraft, Message
+from mailismus.queue.content import IContent, IDraft
+from mailismus.queue.interface import Area, Entry, Message
 
 
 class ReportQueue(Protocol):

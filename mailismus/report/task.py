@@ -34,9 +34,10 @@ from mailismus.mail.ids import SpoolId, format_spool_id, spool_name
 from mailismus.observe.audit import Action
 from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.maillog import MailLog
-from mailismus.observe.text import plain
+from mailismus.queue.addressed import addressed
 from mailismus.queue.audited import audited_bounce
-from mailismus.queue.interface import Area, IContent, Message
+from mailismus.queue.content import IContent
+from mailismus.queue.interface import Area, Message
 from mailismus.report.compose import Origin, Report, compose_in_steps
 from mailismus.report.excerpt import Excerpt, make_excerpt, max_stored_bytes, wanted_bytes
 from mailismus.report.queue_seam import ReportQueue
@@ -319,9 +320,7 @@ class ReportTask:
         await self._queue.discard(message)
         why = b"generate_ndr is N" if message.sender else b"the sender is null"
         for entry in message.entries:
-            self._maillog.write(
-                b"%b: to=<%b>, bounce discarded: %b" % (spool_name(message.spool_id), plain(entry.recipient), why)
-            )
+            self._maillog.write(b"%b: to=<%b>, bounce discarded: %b" % (spool_name(message.spool_id), addressed(entry), why))
             if self._audit is not None:
                 action = Action.DISCARDED if message.sender else Action.REPORT_DISCARDED
                 self._audit.write(audited_bounce(action, message, entry))

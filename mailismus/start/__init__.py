@@ -6,6 +6,7 @@ Modules, each with what it is:
     exits             exit codes and error lines
     output            a descriptor for log lines, written without waiting
     logfile           mail log and program log in one stream
+    allocator         one arena of memory for all threads
     privileges        user and group of the server
     notify            systemd's notification protocol
     clock             the clocks of a server

@@ -21,6 +21,7 @@ from twisted.python import usage
 from mailismus.config.read.load import Loader, find_file, load
 from mailismus.disk.worker import ThreadPool
 from mailismus.errors import ConfigError, StartError, StorageError
+from mailismus.start.allocator import use_one_arena
 from mailismus.start.exits import Exit, complain, exit_code_of
 from mailismus.start.logfile import EventLog, Log, LogDestination
 from mailismus.start.notify import Notifier
@@ -109,6 +110,7 @@ def _make_as_user(
     path = os.path.abspath(file)
     loaded = load(file, loader)
     _raise_open_files()
+    use_one_arena()
     log = find_log(runner, reactor)
     notes = list(loaded.notes)
     if os.geteuid() == 0:

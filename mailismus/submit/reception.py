@@ -22,7 +22,7 @@ from mailismus.mail.utf8 import ADDRESS_WORDS, HEADER_WORDS, WORDS_BYTES
 from mailismus.net.peer import literal_of
 from mailismus.observe.maillog import MailLog
 from mailismus.observe.text import plain
-from mailismus.queue.interface import IDraft
+from mailismus.queue.content import IDraft
 from mailismus.queue.words import BESIDE_ADDRESS
 from mailismus.smtp import replies
 from mailismus.smtp.header import HeaderScan

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from mailismus.mail.envelope import Envelope
-from mailismus.queue.interface import CommitListener, IDraft, M
+from mailismus.queue.content import IDraft
+from mailismus.queue.interface import CommitListener, M
 
 
 class Acceptance(Protocol):

@@ -108,7 +108,7 @@ def _lines_of(found: Message | Known) -> Iterable[str]:
     if isinstance(found, Known):
         return ()
     return [
-        f"{format_spool_id(found.spool_id)}-{entry.number} {shown(entry.recipient)}: "
+        f"{format_spool_id(found.spool_id)}-{entry.number} {shown(entry.final_recipient)}: "
         f"{shown(entry.note) if isinstance(entry, NotedEntry) else entry.area.value}"
         for entry in found.entries
     ]

@@ -21,9 +21,10 @@ from mailismus.admin.render.content import MAX_HEADER, header_of, unstuff
 from mailismus.admin.server.answers import PAGE_ENTRIES, LookableQueue, Search
 from mailismus.errors import StorageError
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.content import IContent
 from mailismus.queue.filter import Subject, parse_filter, parse_subject
 from mailismus.queue.gaps import Gaps
-from mailismus.queue.interface import Entry, Filter, IContent, Message
+from mailismus.queue.interface import Entry, Filter, Message
 from mailismus.web.pages.listing import SearchExtent
 from mailismus.web.pages.message import ShownHeader
 
@@ -68,19 +69,28 @@ class Searches:
         self._remembered: OrderedDict[SpoolId, Remembered] = OrderedDict()
 
     async def find(
-        self, wanted: Filter, limit: int, is_lost: Callable[[], bool], *, is_brief: bool, most_s: float = MOST_S
+        self,
+        wanted: Filter,
+        limit: int,
+        is_lost: Callable[[], bool],
+        *,
+        is_brief: bool,
+        most_s: float = MOST_S,
+        skipped: int = 0,
     ) -> Found:
-        """The first entries that match. `is_lost`: whether nobody waits any more; `is_brief`: as `Explanations.of`;
-        `most_s`: how long it may take. Raises `Crowded`, `StorageError`."""
+        """The first entries that match, behind those `skipped`. `is_lost`: whether nobody waits any more; `is_brief`: as
+        `Explanations.of`; `most_s`: how long it may take. Raises `Crowded`, `StorageError`."""
         if self._running >= MAX_SEARCHES:
             raise Crowded
         self._running += 1
         try:
-            return await self._find(wanted, limit, is_lost, is_brief, most_s)
+            return await self._find(wanted, limit, is_lost, is_brief, most_s, skipped)
         finally:
             self._running -= 1
 
-    async def _find(self, wanted: Filter, limit: int, is_lost: Callable[[], bool], is_brief: bool, most_s: float) -> Found:
+    async def _find(
+        self, wanted: Filter, limit: int, is_lost: Callable[[], bool], is_brief: bool, most_s: float, skipped: int
+    ) -> Found:
         looked_at = 0
 
         def matches(message: Message, entry: Entry) -> bool:
@@ -91,18 +101,24 @@ class Searches:
         gaps = Gaps()
         search = Search(self._queue, attrs.evolve(wanted, matches=matches), gaps)
         explanations = self._queue.explanations()
-        began_s, found, left, is_late = self._monotonic(), list[Message](), limit, False
+        began_s, found, left, is_late, has_more = self._monotonic(), list[Message](), limit, False, False
         while left > 0 and not search.is_over and not is_lost():
-            for message in await search.next(min(PAGE_ENTRIES, left)):
-                found.append(noted(message, explanations.of([message], is_brief=is_brief)))
-                self._remember(message)
-                left -= len(message.entries)
+            for message in await search.next(min(PAGE_ENTRIES, skipped + left)):
+                some = message.entries[skipped : skipped + left]
+                has_more = has_more or len(message.entries) > skipped + left
+                skipped = max(0, skipped - len(message.entries))
+                if some:
+                    shown = message if len(some) == len(message.entries) else message.with_entries(some)
+                    found.append(noted(shown, explanations.of([shown], is_brief=is_brief)))
+                    self._remember(shown)
+                    left -= len(some)
             is_late = self._monotonic() - began_s >= most_s and not search.is_over
             if is_late:
                 break
             await deferLater(self._clock, 0)  # other work of the reactor comes first
         took_s = self._monotonic() - began_s
-        return Found(found, SearchExtent(looked_at, took_s, left <= 0 and not search.is_over, is_late, gaps.all()))
+        is_cut = has_more or (left <= 0 and not search.is_over)
+        return Found(found, SearchExtent(looked_at, took_s, is_cut, is_late, gaps.all()))
 
     def remembered(self, spool_id: SpoolId, number: int | None) -> Remembered | None:
         """A message as a search found it last, with the entries that matched it, or the one of this number; None: none did,

@@ -24,6 +24,8 @@ from mailismus.web.wire.answer import WebAnswer, refusal
 from mailismus.web.wire.channel import Wanted
 
 MOST_ENTRIES = 100
+MOST_SKIPPED = 5000
+"""Entries before the last page of a search: each page looks for those before it anew."""
 """Entries of one answer of a search."""
 MOST_RECIPIENTS = 200
 """Recipients of a message that are shown."""
@@ -93,11 +95,16 @@ class Site:
         except FilterError as error:
             return _trouble(400, "This is no query", str(error), WARN, query)
         try:
-            found = await self._searches.find(subject.wanted, MOST_ENTRIES, wanted.is_lost, is_brief=not subject.domain)
+            find, skipped = self._searches.find, _skipped(wanted.arguments.get("skip", ""))
+            is_brief = not subject.domain
+            found = await find(subject.wanted, MOST_ENTRIES, wanted.is_lost, is_brief=is_brief, skipped=skipped)
         except Crowded:
             return _crowded(query)
         known = self._known(subject.domain) if subject.domain else ()
-        return _page("queue", listing_values(found.messages, known, found.looked, now, self._zone), query)
+        next_skip = skipped + MOST_ENTRIES if found.looked.is_cut and skipped < MOST_SKIPPED else None
+        looked, zone = found.looked, self._zone
+        values = listing_values(found.messages, known, looked, now, zone, skipped=skipped, next_skip=next_skip)
+        return _page("queue", values, query)
 
     async def _message(self, wanted: Wanted) -> WebAnswer:
         name = wanted.arguments.get("id", "").strip()
@@ -143,6 +150,12 @@ def _words_of(query: str) -> list[str]:
     if len(words) > MAX_WORDS:
         raise FilterError(f"it has more than {MAX_WORDS} words")
     return words
+
+
+def _skipped(text: str) -> int:
+    """How many entries stand on the pages before the one that is asked for; 0: that is no number of a page."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
+    return number if number <= MOST_SKIPPED and not number % MOST_ENTRIES else 0
 
 
 def _page(name: str, values: Mapping[str, object], query: str = "", *, status: int = 200, refresh_s: int = 0) -> WebAnswer:

@@ -8,7 +8,8 @@ from twisted.internet.defer import Deferred, fail, succeed
 
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, AreaCount, Entry, Filter, Flushed, IContent, Message, Page, Summary
+from mailismus.queue.content import IContent
+from mailismus.queue.interface import Area, AreaCount, Entry, Filter, Flushed, Message, Page, Summary
 from mailismus.queue.waiting import Explanations, NoExplanations
 from tests.admin.samples import ARRIVAL, LATER, MX
 

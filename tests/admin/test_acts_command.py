@@ -239,6 +239,44 @@ def test_a_redirection_is_told_everywhere_and_undone(
     assert "redirected" not in capsys.readouterr().out
 
 
+def test_another_recipient_is_told_everywhere_and_undone(
+    world: World, acting: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spool_id = acting.put(b"a@x.example", b"b@y.example")
+    words = ("--to", "jürgen@z.example", "--reason", "left")
+    assert world.run("queue", "redirect", "domain=x.example", *words, "--dry-run") == 0
+    assert capsys.readouterr().out.startswith("1 entry of 1 message match")
+    assert world.run("queue", "redirect", "domain=x.example", *words) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "A1: 1 entry redirected"
+    assert world.run("queue", "redirect", "--all", *words, "--dry-run") == 0
+    assert capsys.readouterr().out == "1 entry of 1 message match\n         1  y.example\n"
+    said = "redirected from a@x.example by act A1"
+    for command in (("list",), ("list", "domain=z.example"), ("why", "a@x.example"), ("why", "jürgen@z.example")):
+        world.run("queue", *command)
+        found = capsys.readouterr().out
+        assert found.count(said) == found.count("jürgen@z.example") == 1, command
+    world.run("queue", "list", "--json", "domain=z.example")
+    (recipient,) = json.loads(capsys.readouterr().out)["recipients"]
+    assert (recipient["address"], recipient["orig_address"]) == ("jürgen@z.example", "a@x.example")
+    world.run("queue", "why", "--json", "a@x.example")
+    assert json.loads(capsys.readouterr().out)["orig_address"] == "a@x.example"
+    world.run("queue", "show", format_spool_id(spool_id))
+    shown = capsys.readouterr().out
+    assert "recipient:    <jürgen@z.example>\noriginally:   <a@x.example>\n" in shown
+    assert "redirected:   jürgen@z.example, by act A1\n" in shown
+    world.run("queue", "shape")
+    assert "z.example" in capsys.readouterr().out
+    world.run("queue", "acts")
+    assert ", to jürgen@z.example\n" in capsys.readouterr().out
+    world.run("queue", "acts", "--json")
+    told = json.loads(capsys.readouterr().out)
+    assert (told["relay"], told["recipient"]) == (None, "jürgen@z.example")
+    assert world.run("queue", "undo", "A1") == 0
+    assert capsys.readouterr().out == "A1 undone: 1 entry restored\n"
+    world.run("queue", "list")
+    assert "jürgen" not in capsys.readouterr().out
+
+
 def test_a_rule_for_mail_to_come_is_told_listed_and_undone(
     world: World, acting: Running, capsys: pytest.CaptureFixture[str]
 ) -> None:

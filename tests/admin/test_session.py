@@ -17,7 +17,8 @@ from mailismus.admin.server.answers import PAGE_ENTRIES, PIECE_BYTES
 from mailismus.admin.server.session import IDLE_TIMEOUT_S, REQUEST_TIMEOUT_S, WORKING_S, AdminSession
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, AreaCount, Filter, Flushed, Gap, IContent, Message, Page, Summary
+from mailismus.queue.content import IContent
+from mailismus.queue.interface import Area, AreaCount, Filter, Flushed, Gap, Message, Page, Summary
 from mailismus.queue.waiting import Explanations, NoExplanations
 from tests.admin.samples import deferred, message
 

@@ -7,9 +7,9 @@ from twisted.internet.defer import Deferred
 
 from mailismus.chunks.generator import NameGenerator
 from mailismus.config.values.settings import QueueSettings
-from mailismus.disk.worker import Workers
 from mailismus.queue.interface import ICountingPlan, IQueue, Summary
 from mailismus.queue.providers.chunk.assembly import build
+from mailismus.queue.providers.chunk.control.workers import ChunkWorkers
 from mailismus.queue.providers.chunk.provider import ChunkQueue
 from mailismus.queue.providers.chunk.recovery.opening import OpenedChunks, open_chunks
 from tests.clustered.harness import queue_settings
@@ -41,17 +41,17 @@ class ChunkHarness(ClockHarness):
         self.preprocesses, self.split = preprocesses, split
         self.waits_for_scan = True
         """A start is over when all is read."""
-        self.files, self.batches = ClockWorker(self.clock), ClockWorker(self.clock)
+        self.batches, self.ends, self.files = (ClockWorker(self.clock) for _ in range(3))
         """Of the queue that is open."""
         self.opened: OpenedChunks | None = None
         self.queue: ChunkQueue | None = None
 
     def open(self) -> ChunkQueue:
         """A start over what is on the disk."""
-        files, batches = self.files, self.batches = ClockWorker(self.clock), ClockWorker(self.clock)
+        batches, ends, files = self.batches, self.ends, self.files = [ClockWorker(self.clock) for _ in range(3)]
         self.opened = opened = open_chunks(self.settings, self.disk, self.split)
         queue = self.queue = build(
-            *(self.settings, self.disk, opened, Workers(batches, files), self.clock, self.now, is_local),
+            *(self.settings, self.disk, opened, ChunkWorkers(batches, ends, files), self.clock, self.now, is_local),
             NameGenerator(lambda: 1),
         )
         self.wait(queue.open())

@@ -96,36 +96,18 @@ def test_a_failure_that_another_program_was_told_of_fails_the_batch_that_was_bei
         bench.commit([bench.submission() for _ in range(MANY)])
 
 
-def settle_beside_new_mail(harness: ChunkHarness, bench: Bench) -> None:
-    """A delivery is settled in a batch that has new mail too."""
+def test_what_was_delivered_counts_though_new_mail_fails(harness: ChunkHarness, bench: Bench) -> None:
+    bench.put()
     (queue_id,) = bench.take_ids()
-    settled = bench.queue.commit((), [Settlement(queue_id, None)])
-    new = bench.queue.commit([bench.submission()], ())
-    bench.wait(settled)
-    with contextlib.suppress(StorageError):
-        bench.wait(new)
-
-
-def test_what_was_delivered_is_noted_before_new_mail_is_made(harness: ChunkHarness, bench: Bench) -> None:
-    bench.put()
-    acts: list[tuple[str, str]] = []
-    harness.disk.fault = lambda act, path: acts.append((act, path))
-    settle_beside_new_mail(harness, bench)
-    names = [f"{act} {path.rsplit('/', 1)[0]}" for act, path in acts]
-    noted = names.index("unlink /q/todo")
-    assert noted < names.index("create /q/pid")
-    durable = acts.index(("sync directory", "/q/todo"))
-    assert noted < durable < names.index("link /q/todo")
-
-
-def test_what_was_delivered_counts_though_the_new_mail_of_its_batch_fails(harness: ChunkHarness, bench: Bench) -> None:
-    bench.put()
 
     def fault(act: str, path: str) -> OSError | None:
         return OSError(28, "No space left on device") if act == "link" and path.startswith("/q/todo") else None
 
     harness.disk.fault = fault
-    settle_beside_new_mail(harness, bench)
+    settled, new = bench.queue.commit((), [Settlement(queue_id, None)]), bench.queue.commit([bench.submission()], ())
+    bench.wait(settled)
+    with contextlib.suppress(StorageError):
+        bench.wait(new)
     harness.disk.fault = None
     bench.queue = harness.crash(bench.queue)
     assert bench.entry_count() == 0

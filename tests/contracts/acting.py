@@ -15,11 +15,11 @@ from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.acts.act import ActKind, ActState, Order
 from mailismus.queue.acts.act_file import ActFile
 from mailismus.queue.acts.acts import Acts, KeepSettings
-from mailismus.queue.acts.redirect import redirects_of
 from mailismus.queue.acts.run import SLICE, ActRun
 from mailismus.queue.arriving import envelope_room
 from mailismus.queue.interface import Area, IQueue, Settlement
 from mailismus.queue.manager import QueueManager
+from mailismus.queue.redirect import redirects_of
 from tests.contracts.bench import CONTENT, LATER_REPLY, NO_REPLY, Bench, addresses
 from tests.contracts.harness import DurableHarness, QueueHarness
 from tests.contracts.samples import Contract
@@ -29,6 +29,7 @@ from tests.fakes.stuffing import stuffed_dots
 from tests.fakes.worker import MemoryWorker
 
 T = TypeVar("T")
+OTHER_RECIPIENT = "jürgen@münchen.example"
 RETRY = RetrySettings(maxtime_s=7 * 86400.0, maxtime_reports_s=86400.0, delays_s=(900.0,))
 
 
@@ -50,9 +51,9 @@ class ActBench(Bench):
     def do(self, coroutine: Coroutine[Deferred[Any], Any, T]) -> T:
         return self.wait(Deferred.fromCoroutine(coroutine))
 
-    def begin(self, kind: ActKind, *words: str) -> ActRun:
-        relay = "relay.example:2525" if kind is ActKind.REDIRECT else ""
-        return self.do(self.acts.begin(Order(kind, 0, words, "because", relay=relay)))
+    def begin(self, kind: ActKind, *words: str, to: str = "") -> ActRun:
+        to = to or ("relay.example:2525" if kind is ActKind.REDIRECT else "")
+        return self.do(self.acts.begin(Order(kind, 0, words, "because", to=to)))
 
     def rule(self, *words: str, for_s: float | None = None) -> ActRun:
         """A rule for mail to come, in force."""
@@ -80,8 +81,8 @@ class ActBench(Bench):
             self.harness.advance(0.01)
         raise AssertionError("the act never ends")
 
-    def order(self, kind: ActKind, *words: str) -> ActRun:
-        return self.finish(self.begin(kind, *words))
+    def order(self, kind: ActKind, *words: str, to: str = "") -> ActRun:
+        return self.finish(self.begin(kind, *words, to=to))
 
     def undo(self, run: ActRun) -> ActRun:
         return self.finish(self.do(self.acts.undo(run.act.number, 0)))
@@ -117,6 +118,14 @@ def fill(bench: Bench) -> None:
     bench.queue.give_back([first, fourth], bench.now())
 
 
+def retry(acting: ActBench) -> None:
+    """Try both deferred entries again; they are deferred once more."""
+    for message in acting.take_until(Area.DEFERRED, 2, acting.now() + 1e6):
+        for entry in message.entries:
+            acting.defer([QueueId(message.spool_id, entry.number)], acting.now() + 7200, 4, LATER_REPLY)
+    acting.pass_seconds(20)
+
+
 def acts_of_redirections(bench: Bench) -> list[list[int]]:
     """The acts that redirected each redirected entry, the newest first."""
     found = [redirects_of(entry.words) for _, entry in bench.search()]
@@ -147,17 +156,20 @@ class ActingContract(Contract):
         harness.close()
 
     @pytest.mark.parametrize(
-        ("kind", "after"),
+        ("kind", "to", "after"),
         [
-            (ActKind.HOLD, {Area.HELD: 4, Area.BOUNCES: 1}),
-            (ActKind.DELETE, {Area.DELETED: 5}),
-            (ActKind.BOUNCE, {Area.BOUNCES: 5}),
-            (ActKind.REDIRECT, {Area.INCOMING: 2, Area.DEFERRED: 2, Area.BOUNCES: 1}),
+            (ActKind.HOLD, "", {Area.HELD: 4, Area.BOUNCES: 1}),
+            (ActKind.DELETE, "", {Area.DELETED: 5}),
+            (ActKind.BOUNCE, "", {Area.BOUNCES: 5}),
+            (ActKind.REDIRECT, "relay.example:2525", {Area.INCOMING: 2, Area.DEFERRED: 2, Area.BOUNCES: 1}),
+            (ActKind.REDIRECT, OTHER_RECIPIENT, {Area.INCOMING: 2, Area.DEFERRED: 2, Area.BOUNCES: 1}),
         ],
     )
-    def test_undoing_brings_back_what_was_there(self, acting: ActBench, kind: ActKind, after: dict[Area, int]) -> None:
+    def test_undoing_brings_back_what_was_there(
+        self, acting: ActBench, kind: ActKind, to: str, after: dict[Area, int]
+    ) -> None:
         before = acting.facts()
-        run = acting.order(kind)
+        run = acting.order(kind, to=to)
         assert acting.areas() == after
         assert run.act.entries == (5 if kind is ActKind.DELETE else 4)
         acting.pass_seconds(20)
@@ -176,15 +188,41 @@ class ActingContract(Contract):
         hold = acting.order(ActKind.HOLD, "domain=e.example")
         second = acting.order(ActKind.REDIRECT, "domain=e.example")
         acting.undo(hold)
-        for message in acting.take_until(Area.DEFERRED, 2, acting.now() + 1e6):
-            for entry in message.entries:
-                acting.defer([QueueId(message.spool_id, entry.number)], acting.now() + 7200, 4, LATER_REPLY)
-        acting.pass_seconds(20)
+        retry(acting)
         assert acts_of_redirections(acting) == [[second.act.number, first.act.number]]
         assert acting.undo(first).act.restored == 1
         assert acts_of_redirections(acting) == [[second.act.number]]
         assert acting.undo(second).act.restored == 1
         assert acts_of_redirections(acting) == []
+
+    def test_another_recipient_is_kept_by_a_hold_a_retry_and_a_relay_and_each_is_undone(self, acting: ActBench) -> None:
+        first = acting.order(ActKind.REDIRECT, "domain=e.example", to=OTHER_RECIPIENT)
+        assert acting.order(ActKind.REDIRECT, "domain=e.example").act.entries == 0
+        hold = acting.order(ActKind.HOLD, "domain=münchen.example")
+        second = acting.order(ActKind.REDIRECT, "domain=xn--mnchen-3ya.example", to='"a, b"@f.example')
+        relay = acting.order(ActKind.REDIRECT, "domain=f.example")
+        acting.undo(hold)
+        retry(acting)
+        found = {entry.final_recipient for _, entry in acting.search() if entry.recipient == b"other@e.example"}
+        assert found == {b'"a, b"@f.example'}
+        assert acts_of_redirections(acting) == [[relay.act.number, second.act.number, first.act.number]]
+        assert acting.undo(second).act.restored == acting.undo(relay).act.restored == 1
+        found = {entry.final_recipient for _, entry in acting.search() if entry.recipient == b"other@e.example"}
+        assert found == {OTHER_RECIPIENT.encode()}
+        assert acting.undo(first).act.restored == 1
+        assert acts_of_redirections(acting) == []
+
+    def test_recipients_of_a_message_that_are_redirected_to_one_address_stay_entries_of_their_own(
+        self, acting: ActBench
+    ) -> None:
+        acting.put([b"x@many.example", b"y@many.example", b"z@many.example"])
+        acting.harness.advance(1)
+        assert acting.order(ActKind.REDIRECT, "domain=many.example", to="z@many.example").act.entries == 2
+        three = [
+            (entry.number, entry.recipient) for _, entry in acting.search() if entry.final_recipient == b"z@many.example"
+        ]
+        assert sorted(three) == [(1, b"x@many.example"), (2, b"y@many.example"), (3, b"z@many.example")]
+        assert acting.order(ActKind.DELETE, "recipient=z@many.example").act.entries == 3
 
     def test_an_act_concerns_what_matches(self, acting: ActBench) -> None:
         assert acting.order(ActKind.HOLD, "domain=e.example").act.entries == 1
@@ -281,10 +319,13 @@ class DurableActingContract(Contract):
         harness.close()
 
     @pytest.mark.parametrize("is_crash", [False, True])
-    @pytest.mark.parametrize("kind", [ActKind.HOLD, ActKind.DELETE, ActKind.REDIRECT])
+    @pytest.mark.parametrize(
+        ("kind", "to"),
+        [(ActKind.HOLD, ""), (ActKind.DELETE, ""), (ActKind.REDIRECT, "relay:25"), (ActKind.REDIRECT, OTHER_RECIPIENT)],
+    )
     @pytest.mark.parametrize("steps", [0, 3, 12])
     def test_a_stop_in_the_middle_is_gone_on_from(
-        self, harness: DurableHarness, kind: ActKind, steps: int, *, is_crash: bool
+        self, harness: DurableHarness, kind: ActKind, to: str, steps: int, *, is_crash: bool
     ) -> None:
         bench = ActBench(harness, harness.make(), MemoryDisk())
         count = 4 * SLICE
@@ -292,7 +333,7 @@ class DurableActingContract(Contract):
             bench.put([b"m%d@many.example" % number for number in range(count // 4)])
         bench.harness.advance(1)
         before = bench.facts()
-        run = bench.begin(kind)
+        run = bench.begin(kind, to=to)
         for _ in range(steps):
             bench.harness.advance(0.05)
         number = run.act.number
@@ -303,7 +344,7 @@ class DurableActingContract(Contract):
                 break
             after.pass_seconds(1)
         assert after.areas() == {area: count}
-        assert (kind is ActKind.REDIRECT) == all(redirects_of(entry.words) for _, entry in after.search())
+        assert {one.target for _, entry in after.search() for one in redirects_of(entry.words)} == ({to} if to else set())
         act = after.acts.all()[0]
         assert (act.state, act.number) == (ActState.DONE, number)
         undone = after.finish(after.do(after.acts.undo(number, 0)))

@@ -11,7 +11,8 @@ from twisted.internet.interfaces import ITransport
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.net.send import Sent, send_now
-from mailismus.queue.interface import Area, IContent
+from mailismus.queue.content import IContent
+from mailismus.queue.interface import Area
 from mailismus.spool.content import WholeContent
 from tests.deliver.harness import CONTENT, Bench
 from tests.fakes.sink import Act

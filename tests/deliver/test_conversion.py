@@ -16,7 +16,8 @@ from mailismus.deliver.conversion import LIMIT_S, MAX_KNOWN, Conversions, SevenB
 from mailismus.errors import StorageError, Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
-from mailismus.queue.interface import Area, IContent
+from mailismus.queue.content import IContent
+from mailismus.queue.interface import Area
 from mailismus.queue.providers.memory.content import MemoryContent
 from tests.deliver.harness import Bench, deliver_settings, relay
 from tests.fakes.sink import Act, Received, SinkFactory

@@ -14,7 +14,8 @@ from mailismus.deliver.metrics import METRICS
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.maildir.mounts import Mounts
-from mailismus.queue.interface import Area, IContent
+from mailismus.queue.content import IContent
+from mailismus.queue.interface import Area
 from tests.deliver.harness import Bench, Freezer, files_of, stopped
 
 HANG = b"the user's maildir has not answered for over a minute"

@@ -132,6 +132,7 @@ def test_a_domain_that_can_be_none_fails() -> None:
 
 
 def test_what_needs_it() -> None:
-    assert not needs_utf8(None, JOERG, [JOERG])  # without the word no transaction pays for the question
+    assert not needs_utf8(None, b"", [b"a@b.example"])
+    assert needs_utf8(None, b"", [b"a@b.example", JOERG])  # mail that came without it, and that an act redirected
     assert not needs_utf8(b"X=Y", b"", [b"a@b.example"])
     assert to_ascii_envelope(ADDRESS_WORDS, b"", [UMLAUT, JOERG, b"x@b.example"]) == (b"", [ASCII, None, b"x@b.example"])

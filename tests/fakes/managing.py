@@ -10,7 +10,8 @@ from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome
 from mailismus.queue.commits import DEFERRED_COMMITS
-from mailismus.queue.interface import Entry, IDraft, Message
+from mailismus.queue.content import IDraft
+from mailismus.queue.interface import Entry, Message
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.outcome.disposition import Disposition
 

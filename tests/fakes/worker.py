@@ -51,7 +51,7 @@ class MemoryWorker:
                 result = Failure()  # type: ignore[no-untyped-call]  # Twisted's
             self.give_back(lambda: done.errback(result) if isinstance(result, Failure) else done.callback(result))
 
-        self.begin(act, getattr(function, "__name__", ""))
+        self.begin(act, getattr(getattr(function, "func", function), "__name__", ""))
         return done
 
     def begin(self, act: Callable[[], None], name: str) -> None:

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import pytest
+
+from mailismus.queue.providers.log.control import piece_reading
 from mailismus.queue.providers.log.format.positions import Positions
 from mailismus.queue.providers.log.format.record import LogRecord, read_records
+from mailismus.queue.providers.log.index import resting
 from mailismus.queue.providers.log.provider import LogQueue
 from mailismus.queue.providers.log.read.envelopes import BatchReader, Stretch
 from mailismus.queue.providers.log.recovery.opening import read_positions
@@ -69,3 +75,15 @@ class Story:
 
     def crash(self) -> None:
         self.bench.queue = self.harness.crash(self.bench.queue)
+
+
+def story_at_rest(monkeypatch: pytest.MonkeyPatch, dues: Sequence[float], *, content_bytes: int) -> Story:
+    """A queue with a message for each of `dues`, deferred for so many seconds, in several segments of many pieces."""
+    monkeypatch.setattr(piece_reading, "PIECE_BYTES", 4096)
+    monkeypatch.setattr(resting, "PIECE_BYTES", 4096)
+    monkeypatch.setattr(piece_reading, "SLICE_ENTRIES", 1)
+    story = Story()
+    for due_s in dues:
+        story.bench.put(content=b"x" * content_bytes)
+        story.bench.defer(story.bench.take_ids(), story.bench.now() + due_s)
+    return story

@@ -6,10 +6,8 @@ import pytest
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Filter
-from mailismus.queue.providers.log.control import piece_reading
-from mailismus.queue.providers.log.index import resting
 from mailismus.queue.providers.log.read import looking
-from tests.log.story import Story
+from tests.log.story import Story, story_at_rest
 
 COUNT, PAGE = 60, 7
 LONG_S = 36_000.0
@@ -18,13 +16,7 @@ LONG_S = 36_000.0
 @pytest.fixture
 def story(monkeypatch: pytest.MonkeyPatch) -> Story:
     """A queue with `COUNT` messages at rest, in several segments of many pieces."""
-    monkeypatch.setattr(piece_reading, "PIECE_BYTES", 4096)
-    monkeypatch.setattr(resting, "PIECE_BYTES", 4096)
-    monkeypatch.setattr(piece_reading, "SLICE_ENTRIES", 1)
-    story = Story()
-    for number in range(COUNT):
-        story.bench.put(content=b"x" * 60_000)
-        story.bench.defer(story.bench.take_ids(), story.bench.now() + LONG_S + number)
+    story = story_at_rest(monkeypatch, [LONG_S + number for number in range(COUNT)], content_bytes=60_000)
     story.harness.wait(story.queue.parts.learning.learn())
     assert sum(map(len, _pages(story, 1000))) == COUNT
     return story

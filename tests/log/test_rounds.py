@@ -7,9 +7,10 @@ import errno
 import pytest
 
 from mailismus.journal.segment import make_segment
-from mailismus.queue.providers.log.control.rounds import PositionsFile, remove_segments
+from mailismus.queue.providers.log.control.rounds import remove_segments
 from mailismus.queue.providers.log.format.positions import BLOCK, NAME, Positions
 from mailismus.queue.providers.log.recovery.opening import read_positions
+from mailismus.queue.providers.log.recovery.positions_file import PositionsFile
 from tests.fakes.disk import MemoryDisk
 from tests.log.story import Story
 

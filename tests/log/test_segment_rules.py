@@ -144,6 +144,30 @@ def test_a_segment_that_is_to_be_removed_counts_for_nothing(story: Story) -> Non
     assert story.bench.take_ids() == []
 
 
+def test_positions_by_which_a_start_ignores_a_segment_are_durable_before_it_goes_on(story: Story) -> None:
+    """The server is killed before it has synced them, and a power cut follows the start."""
+    story.bench.put()
+    story.harness.round(story.queue)
+    taken = story.bench.take_ids()
+    story.complete_segment()
+    story.queue.parts.segments.fail(1)
+    story.bench.remove(taken)
+    disk = story.harness.disk
+    disk.fault = lambda act, path: OSError(5, "bad disk") if act == "sync" and "/q/positions" in path else None
+    story.queue.rounds.run()
+    story.harness.settle_down()
+    disk.fault = None
+    positions = read_positions(disk, "/q")
+    assert positions is not None
+    assert positions.ignored == (1,)
+    story.harness.clock.calls.clear()
+    disk.kill()
+    story.bench.queue = story.harness.open()
+    story.crash()
+    story.harness.wait(story.queue.parts.learning.learn())
+    assert story.bench.take_ids() == []
+
+
 def test_what_is_over_is_not_missing_at_a_start(story: Story) -> None:
     story.bench.put()
     story.bench.remove(story.bench.take_ids())

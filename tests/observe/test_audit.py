@@ -99,6 +99,13 @@ def test_json_has_all_there_is_to_say() -> None:
     }
 
 
+def test_a_recipient_that_an_act_redirected_to_stands_before_the_one_that_was_written_to() -> None:
+    redirected = attrs.evolve(RELAYED, original=b"old\n@src.example")
+    assert b"To=b@dst.example for old\\x0a@src.example via 2001:db8::2" in line_of(redirected)
+    assert json.loads(format_json(redirected, AT, STAMP))["original_recipient"] == "old\n@src.example"
+    assert "original_recipient" not in json.loads(format_json(RELAYED, AT, STAMP))
+
+
 def test_json_says_null_for_what_there_is_not() -> None:
     record = json.loads(format_json(attrs.evolve(RELAYED, client=b"-", reply=None), AT, STAMP))
     assert (record["client"], record["reply"], "report" in record) == (None, None, False)

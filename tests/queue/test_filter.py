@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.mail.reply import Reply
-from mailismus.queue.filter import FilterError, parse_filter
+from mailismus.queue.filter import FilterError, parse_filter, parse_subject
 from mailismus.queue.interface import Area, Entry, Message
+from mailismus.queue.redirect import Redirect, with_redirects
 
 NOW = 1_700_000_000.0
 SPOOL_ID = SpoolId(0x10000002A)
@@ -108,6 +109,19 @@ def test_a_glob_matches_whole_lines_of_odd_bytes() -> None:
     assert matches(["recipient=gr?ße@*"], at=entry("grüße@b.example".encode()))
     assert matches(["recipient=*@b.example"], at=entry(b"x\n\xff@b.example"))
     assert not matches(["recipient=x"], at=entry(b"x\n"))
+
+
+def test_a_redirected_entry_has_its_other_recipient_and_who_asks_about_either_finds_it() -> None:
+    moved = entry(b"jane@b.example")
+    moved.words = with_redirects(None, [Redirect(1, "jürgen@new.example")])
+    for word in ("recipient=jürgen@*", "domain=new.example"):
+        assert matches([word], at=moved)
+        assert not matches([word], at=entry())
+    assert not matches(["recipient=jane@*"], at=moved)
+    assert not matches(["domain=b.example"], at=moved)
+    for subject in ("Jürgen@new.example", "new.example", "Jane@B.example", "b.example"):
+        assert parse_subject(subject).wanted.matches(message(), moved)
+    assert not parse_subject("other@b.example").wanted.matches(message(), moved)
 
 
 def test_a_part_of_the_last_reply() -> None:

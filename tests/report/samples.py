@@ -37,9 +37,10 @@ def bounce(
     *,
     attempts: int = 1,
     at: float = FAILED,
+    words: bytes | None = None,
 ) -> Entry:
     """An entry that failed."""
-    return Entry(number, recipient, Area.BOUNCES, at, attempts, reply, host)
+    return Entry(number, recipient, Area.BOUNCES, at, attempts, reply, host, words)
 
 
 def message(*entries: Entry, sender: bytes = b"bob@example.org", of: int = 0, size: int = len(CONTENT)) -> Message:

@@ -9,6 +9,7 @@ from email.utils import parsedate_to_datetime
 import pytest
 
 from mailismus.mail.reply import Reply
+from mailismus.queue.redirect import Redirect, with_redirects
 from mailismus.report.compose import Origin, compose
 from mailismus.report.excerpt import Excerpt, make_excerpt
 from tests.report.samples import (
@@ -92,6 +93,18 @@ def test_every_field_of_the_delivery_status_is_right(policy: email.policy.EmailP
         fields += [("Diagnostic-Code", f"smtp; {diagnostic}")] if diagnostic else []
         fields += [("Last-Attempt-Date", at), ("Final-Log-ID", f"0000000100000003-{number}")]
         assert list(block.items()) == fields
+
+
+def test_a_report_names_the_recipient_that_was_written_to_and_the_one_that_an_act_redirected_it_to() -> None:
+    words = with_redirects(None, [Redirect(7, "jürgen@new.example")])
+    report = report_of(message(bounce(recipient=b"joe@old.example", words=words), bounce(2)))
+    _, first, second = blocks_of(parts_of(parsed(report))[1])
+    assert list(first.items())[:2] == [
+        ("Original-Recipient", "rfc822; joe@old.example"),
+        ("Final-Recipient", "utf-8; j\\x{FC}rgen@new.example"),
+    ]
+    assert next(iter(second)) == "Final-Recipient"
+    assert "<joe@old.example> redirected to <jürgen@new.example> " in notice_of(report)
 
 
 def test_a_long_reply_is_folded_and_comes_back_whole() -> None:

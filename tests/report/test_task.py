@@ -14,7 +14,8 @@ from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
-from mailismus.queue.interface import Area, IContent, IDraft, Message
+from mailismus.queue.content import IContent, IDraft
+from mailismus.queue.interface import Area, Message
 from mailismus.queue.providers.memory import MemoryQueue
 from mailismus.queue.providers.memory.draft import MemoryDraft
 from mailismus.queue.rounds import LINGER_S

@@ -15,7 +15,8 @@ from mailismus.disk.interface import IDisk
 from mailismus.errors import StorageError
 from mailismus.mail.ids import SpoolId
 from mailismus.observe.overview import Overview
-from mailismus.queue.interface import Filter, Gap, IContent, Message, Page
+from mailismus.queue.content import IContent
+from mailismus.queue.interface import Filter, Gap, Message, Page
 from mailismus.queue.waiting import Explanations
 from mailismus.web.history.recorder import Recorder
 from mailismus.web.pictures import Pictures

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import quote
 
 import attrs
 import pytest
@@ -146,6 +147,31 @@ def test_a_search_ends_with_its_entries_and_says_so() -> None:
     queue = FakeQueue([message(number, deferred()) for number in range(1, 301)], page_entries=30)
     page = parse(Place(queue=queue).get("/queue?q=area%3Ddeferred"))
     assert len(texts_of(page, f"{ROWS}/th")) == MOST_ENTRIES
+    assert "These are the first 100: there may be more." in text_of(page)
+
+
+def test_a_search_has_further_pages_of_what_comes_behind() -> None:
+    queue = FakeQueue([message(number, deferred(1), deferred(2), deferred(3)) for number in range(1, 101)], page_entries=30)
+    place = Place(queue=queue)
+    found: list[str] = []
+    path = "/queue?q=area%3Ddeferred"
+    for expected in (100, 100, 100):
+        page = parse(place.get(path))
+        rows = texts_of(page, f"{ROWS}/th")
+        assert len(rows) == expected
+        found += rows
+        links = found_in(page, "//a[text()='Next page']/@href")
+        path = f"/{links[0]}" if links else ""
+    assert len(set(found)) == 300
+    assert not path
+    assert found_in(page, "//a[text()='First page']/@href") == ["queue?q=area%3Ddeferred"]
+    assert "These are 101 to 200, as the queue is now" in text_of(parse(place.get("/queue?q=area%3Ddeferred&skip=100")))
+
+
+@pytest.mark.parametrize("skip", ["7", "-100", "100000", "9" * 5000, "1e2", "١٠٠", "5100"])
+def test_what_is_no_number_of_a_page_is_the_first_one(skip: str) -> None:
+    queue = FakeQueue([message(number, deferred()) for number in range(1, 301)], page_entries=30)
+    page = parse(Place(queue=queue).get(f"/queue?q=area%3Ddeferred&skip={quote(skip)}"))
     assert "These are the first 100: there may be more." in text_of(page)
 
 

@@ -31,9 +31,9 @@ class Preview:
         return sum(count.messages for count in self.summary.areas.values())
 
 
-def preview(source: QueueSource, kind: ActKind, words: Sequence[str]) -> Preview:
-    """Return what an act would concern now. Raises `StartError`."""
-    lines = list(source.ask(Request(PREVIEW, tuple(words), order=encode_order(kind))))
+def preview(source: QueueSource, kind: ActKind, words: Sequence[str], to: str = "") -> Preview:
+    """Return what an act would concern now. `to`: where a redirection would lead. Raises `StartError`."""
+    lines = list(source.ask(Request(PREVIEW, tuple(words), order=encode_order(kind, to=to))))
     if not lines:
         raise WireError("the server gave no counts")
     rows = [decode_row(line) for line in lines[1:]]
@@ -47,11 +47,11 @@ def act(
     reason: str,
     limit: int | None,
     for_s: float | None,
-    relay: str = "",
+    to: str = "",
 ) -> Generator[ShownAct, None, None]:
     """Begin an act; yield it again and again until it has gone over the queue. Closing interrupts it. Raises
     `StartError`."""
-    for line in source.ask(Request(ACT, tuple(words), limit, order=encode_order(kind, reason, for_s, relay))):
+    for line in source.ask(Request(ACT, tuple(words), limit, order=encode_order(kind, reason, for_s, to))):
         yield decode_act(line)
 
 

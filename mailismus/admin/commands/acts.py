@@ -26,11 +26,12 @@ from mailismus.admin.protocol.acting import LONGEST_REASON, ShownAct
 from mailismus.admin.render.listing import due_moment
 from mailismus.config.values.units import UnitError, parse_time_ms
 from mailismus.errors import StartError
+from mailismus.mail.ids import parse_act_name
 from mailismus.observe.amounts import moment
 from mailismus.observe.text import shown
-from mailismus.queue.acts.act import ActKind, ActState, number_of
-from mailismus.queue.acts.redirect import parse_relay
+from mailismus.queue.acts.act import ActKind, ActState
 from mailismus.queue.filter import ARRIVAL_FORMS, FilterError, parse_arrival_filter
+from mailismus.queue.redirect import is_address, parse_target
 
 ASK_FROM = 100
 """Entries beyond which a command asks at a terminal."""
@@ -60,7 +61,11 @@ def _fill_act(kind: ActKind, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--incoming", action="store_true", help=f"a rule for mail to come; FILTERs: {ARRIVAL_FORMS}")
     if kind is ActKind.REDIRECT:
         parser.add_argument(
-            "--to", required=True, type=argument_type(parse_relay), metavar="RELAY", help="where to: HOST or HOST:PORT"
+            "--to",
+            required=True,
+            type=argument_type(parse_target),
+            metavar="RELAY|RECIPIENT",
+            help="where to: HOST or HOST:PORT; or an address, which has an @",
         )
 
 
@@ -79,7 +84,7 @@ def _seconds(text: str) -> float:
 
 
 def _name(text: str) -> str:
-    if number_of(text) is None:
+    if parse_act_name(text) is None:
         raise argparse.ArgumentTypeError("write the name of an act, as in A7: queue acts lists them")
     return text.upper()
 
@@ -101,7 +106,8 @@ def _act(kind: ActKind, source: QueueSource, arguments: argparse.Namespace, out:
     if getattr(arguments, "incoming", False):
         _hold_incoming(source, arguments, out)
         return
-    found = preview(source, kind, arguments.filter)
+    for_s, to = getattr(arguments, "for_s", None), getattr(arguments, "to", "")
+    found = preview(source, kind, arguments.filter, to)
     for line in _preview_lines(found):
         out.write(line + "\n")
     out.flush()
@@ -111,8 +117,7 @@ def _act(kind: ActKind, source: QueueSource, arguments: argparse.Namespace, out:
     if concerned > ASK_FROM and not arguments.yes and not _is_wanted(kind, concerned, out):
         out.write("Nothing was changed.\n")
         return
-    for_s, relay = getattr(arguments, "for_s", None), getattr(arguments, "to", "")
-    _watch(act(source, kind, arguments.filter, arguments.reason, arguments.limit, for_s, relay), concerned, out)
+    _watch(act(source, kind, arguments.filter, arguments.reason, arguments.limit, for_s, to), concerned, out)
 
 
 def _hold_incoming(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
@@ -205,7 +210,7 @@ def _act_lines(found: ShownAct) -> Iterator[str]:
     facts = [f"{_count(one.entries, 'entry', 'entries')} of {_count(one.messages, 'message', 'messages')}"]
     facts += [f"{one.removed} for good"] if one.removed else []
     facts += [f"{one.restored} restored by {_user(one.undone_by)}"] if one.undone_by >= 0 else []
-    facts += [f"to {_text(order.relay)}"] if order.relay else []
+    facts += [f"to {_text(order.to)}"] if order.to else []
     facts += [f"until {due_moment(one.until, None, _FORM)}"] if one.until is not None else []
     yield f"       {', '.join(facts)}"
     words = " ".join(order.words) if order.words else "--all"
@@ -225,7 +230,8 @@ def _act_json(found: ShownAct) -> str:
             "filter": list(order.words),
             "reason": order.reason,
             "limit": order.limit,
-            "relay": order.relay or None,
+            "relay": order.to if order.to and not is_address(order.to) else None,
+            "recipient": order.to if is_address(order.to) else None,
             "entries": one.entries,
             "messages": one.messages,
             "removed": one.removed,
@@ -265,7 +271,7 @@ ACT_COMMANDS: tuple[Command, ...] = (
     _command(ActKind.RELEASE, "release entries that are on hold", wording.RELEASE),
     _command(ActKind.DELETE, "delete entries; they are kept for a while", wording.DELETE),
     _command(ActKind.BOUNCE, "return entries to their senders", wording.BOUNCE),
-    _command(ActKind.REDIRECT, "send entries through another relay", wording.REDIRECT),
+    _command(ActKind.REDIRECT, "send entries through another relay, or to another recipient", wording.REDIRECT),
     Command("acts", Reach.SERVER_OR_LOCK, "list what was done to the queue", wording.ACTS, _fill_acts, _acts),
     Command("undo", Reach.SERVER_OR_LOCK, "undo one of these acts", wording.UNDO, _fill_undo, _undo),
 )

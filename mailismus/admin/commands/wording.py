@@ -57,7 +57,8 @@ waits for, why, and the recipient.
 At a terminal, lines are folded and recipients that wait alike stand together.
 In a file or a pipe each recipient has two lines: in parentheses its queue id,
 what it waits for and why, and below that its address. Lines come as they are
-found, and nothing is held: the longest queue can be listed, and Ctrl-C stops.
+found, in no order of time or name, and nothing is held: the longest queue can
+be listed, and Ctrl-C stops.
 
 Recipients of a message that wait for different times may be found apart; the
 message is then listed in parts. The last line counts messages as Requests,
@@ -175,12 +176,17 @@ written yet. A message without a sender is deleted in place of that."""
 REDIRECT = (
     """\
 Sends entries through another relay, whatever <relay> and MX say, local users
-too. The port is 25 unless it is named. A <relay> of the configuration with the
-same host and port lends its TLS and its credentials. Entries stay where they
-are: deferred ones wait for their time, or for `queue flush`. Another recipient
-(an address with "@") is refused. `queue undo ACT` brings back the usual route.
-A relay that sends the mail back here is not found out: such a loop ends when
-the message has too many Received fields."""
+too, or to another recipient (an address with "@"), by the route of that one.
+Entries stay where they are: deferred ones wait for their time, or for
+`queue flush`. `queue undo ACT` brings back the usual route, or the recipient.
+RELAY: the port is 25 unless it is named. A <relay> of the configuration with
+the same host and port lends its TLS and its credentials.
+RECIPIENT: the envelope alone changes. Several recipients of a message stay as
+many entries: that address may get so many copies. If its server refuses it,
+the entry bounces, which the undoing does not take back. Entries that go there
+already are passed over; `recipient=` and `domain=` mean the new address.
+A relay or server that sends the mail back here is not found out: such a loop
+ends when the message has too many Received fields."""
     + _ACT
 )
 
@@ -293,7 +299,7 @@ EXAMPLES: dict[str, Sequence[Example]] = {
     "bounce": (("bounce domain=gone.example --reason closed", "of a domain"),),
     "redirect": (
         ("redirect domain=a.example --to b --reason down", "one domain"),
-        ("redirect --all --to 192.0.2.1:26 --reason move", "all"),
+        ("redirect sender=a@b.c --to c@d.e --reason left", "one"),
     ),
     "acts": (("acts", "what was done"), ("acts --json", "for a program")),
     "undo": (("undo A7", "take it back"),),

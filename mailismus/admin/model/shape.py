@@ -100,7 +100,7 @@ class ShapeCount:
         sender = domain_of(message.sender) if self._by is By.SENDER else b""
         for entry in message.entries:
             if self._by is By.DOMAIN:
-                name = domain_of(entry.recipient)
+                name = domain_of(entry.final_recipient)
             elif self._by is By.HOST:
                 name = b"" if entry.host in _NOBODY else entry.host
             else:

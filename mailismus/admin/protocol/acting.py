@@ -2,8 +2,8 @@
 
 | verb | request | answer lines |
 |---|---|---|
-| `preview` | FILTER, `"order": {"kind"}` | counts of what the act would concern, then one line a recipient's domain |
-| `act` | FILTER, limit, `"order": {"kind", "reason", "for", "relay"}` | the act, again and again until it is over |
+| `preview` | FILTER, `"order": {"kind", "to"}` | counts of what the act would concern, then one line a recipient's domain |
+| `act` | FILTER, limit, `"order": {"kind", "reason", "for", "to"}` | the act, again and again until it is over |
 | `acts` | | the acts, a line each |
 | `undo`, `resume` | the name of an act in place of the FILTER | the act, again and again, as above |
 
@@ -18,8 +18,9 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from mailismus.admin.protocol.wire import Refusal, WireError, encode
-from mailismus.queue.acts.act import Act, ActKind, ActState, Order, number_of
-from mailismus.queue.acts.redirect import parse_relay
+from mailismus.mail.ids import parse_act_name
+from mailismus.queue.acts.act import Act, ActKind, ActState, Order
+from mailismus.queue.redirect import parse_target
 
 PREVIEW, ACT, ACTS, UNDO, RESUME = "preview", "act", "acts", "undo", "resume"
 LONGEST_REASON = 1000
@@ -33,9 +34,9 @@ class ShownAct:
     waiting: int = 0
 
 
-def encode_order(kind: ActKind, reason: str = "", for_s: float | None = None, relay: str = "") -> dict[str, object]:
-    """Return the order of a request. `relay`: where a redirection leads."""
-    return {"kind": kind.value, "reason": reason, "for": for_s, "relay": relay}
+def encode_order(kind: ActKind, reason: str = "", for_s: float | None = None, to: str = "") -> dict[str, object]:
+    """Return the order of a request. `to`: where a redirection leads."""
+    return {"kind": kind.value, "reason": reason, "for": for_s, "to": to}
 
 
 def decode_order(order: Mapping[str, object], words: Sequence[str], limit: int | None, uid: int) -> Order:
@@ -49,23 +50,21 @@ def decode_order(order: Mapping[str, object], words: Sequence[str], limit: int |
         raise Refusal(os.EX_USAGE, f"a reason is a text of at most {LONGEST_REASON} characters")
     if for_s is not None and (not isinstance(for_s, int | float) or isinstance(for_s, bool) or for_s <= 0):
         raise Refusal(os.EX_USAGE, "a time is a number of seconds above 0")
-    relay = _decode_relay(order.get("relay")) if known is ActKind.REDIRECT else ""
-    return Order(known, uid, tuple(words), reason, limit, for_s, relay)
+    to = _decode_target(order.get("to")) if known is ActKind.REDIRECT else ""
+    return Order(known, uid, tuple(words), reason, limit, for_s, to)
 
 
-def _decode_relay(value: object) -> str:
-    """Return the relay of a redirection; "": the request, a preview, names none."""
-    if value is None or value == "":
-        return ""
+def _decode_target(value: object) -> str:
+    """Return the relay or recipient of a redirection."""
     try:
-        return parse_relay(value if isinstance(value, str) else "")
+        return parse_target(value if isinstance(value, str) else "")
     except ValueError as error:
         raise Refusal(os.EX_USAGE, str(error)) from None
 
 
 def decode_name(words: Sequence[str]) -> int:
     """Return the number of the act that a request names. Raises `Refusal`."""
-    number = number_of(words[0]) if len(words) == 1 else None
+    number = parse_act_name(words[0]) if len(words) == 1 else None
     if number is None:
         raise Refusal(os.EX_USAGE, "write the name of one act, as in A7: queue acts lists them")
     return number
@@ -83,7 +82,7 @@ def encode_act(act: Act, waiting: int) -> bytes:
             "reason": order.reason,
             "limit": order.limit,
             "for": order.for_s,
-            "relay": order.relay,
+            "to": order.to,
             "at": act.begun_at,
             "state": act.state.value,
             "counts": (act.entries, act.messages, act.kept_bytes, act.removed, act.restored, act.undone_by, waiting),
@@ -105,7 +104,7 @@ def decode_act(value: Mapping[str, object]) -> ShownAct:
             str(value["reason"]),
             None if limit is None else int(str(limit)),
             None if for_s is None else float(str(for_s)),
-            str(value.get("relay", "")),
+            str(value.get("to", "")),
         )
         state, number, at = ActState(value["state"]), int(str(value["act"])), float(str(value["at"]))
         act = Act(number, order, at, state, entries, messages, kept, removed, restored, undone_by)

@@ -13,14 +13,13 @@ from collections.abc import Iterator
 from datetime import tzinfo
 
 from mailismus.admin.model.noted import NotedEntry
-from mailismus.mail.ids import SpoolId, format_spool_id
+from mailismus.mail.ids import SpoolId, act_name, format_spool_id
 from mailismus.observe.amounts import moment
 from mailismus.observe.text import shown
-from mailismus.queue.acts.act import name_of
 from mailismus.queue.acts.marking import FOR_EVER, note_of
-from mailismus.queue.acts.redirect import Redirect, redirects_of
 from mailismus.queue.files.recipient_line import stored_seconds
 from mailismus.queue.interface import Area, Entry, Message, Summary
+from mailismus.queue.redirect import Redirect, is_address, redirects_of
 
 NULL_SENDER = "MAILER-DAEMON"
 """The null reverse-path as Postfix shows it."""
@@ -38,15 +37,22 @@ REMEMBERED = 10_000
 
 
 def reason_of(entry: Entry) -> bytes:
-    """Return why the entry still waits, and to which relay an act has redirected it. The host stands before the reply,
-    whether the reply is the host's or the host could not be reached."""
+    """Return why the entry still waits, and where the newest act has redirected it from or to. The host stands before the
+    reply, whether the reply is the host's or the host could not be reached."""
     reason, redirects = _reason_of(entry), redirects_of(entry.words)
-    return reason + b"; " + redirected(redirects[0]) if redirects else reason
+    return reason + b"; " + redirected(redirects[0], entry) if redirects else reason
 
 
-def redirected(redirect: Redirect) -> bytes:
-    """Return where an entry was redirected to, in words."""
-    return f"redirected to {redirect.relay} by act {name_of(redirect.act)}".encode("ascii")
+def redirected(redirect: Redirect, entry: Entry) -> bytes:
+    """Return which redirection an entry has, in words: its other recipient stands beside it already."""
+    way = b"from " + entry.recipient if is_address(redirect.target) else b"to " + redirect.target.encode()
+    return b"redirected %b by act %b" % (way, act_name(redirect.act).encode("ascii"))
+
+
+def orig_address(entry: Entry) -> dict[str, str]:
+    """Return the JSON member of an entry that an act redirected from another recipient, as Postfix names it."""
+    original = entry.original_recipient
+    return {} if original is None else {"orig_address": _json_text(original)}
 
 
 def _reason_of(entry: Entry) -> bytes:
@@ -75,7 +81,8 @@ def json_lines(message: Message) -> Iterator[str]:
                 "sender": _json_text(message.sender) if message.sender else NULL_SENDER,
                 "recipients": [
                     {
-                        "address": _json_text(entry.recipient),
+                        "address": _json_text(entry.final_recipient),
+                        **orig_address(entry),
                         "number": entry.number,
                         "attempts": entry.attempts,
                         "next_attempt": stored_seconds(entry.due_at) if entry.due_at < FOR_EVER else None,
@@ -164,7 +171,7 @@ class TextListing:
         for entry in message.entries:
             state = f"{spool_id}-{entry.number} {entry.area.value}, {self._attempts(entry)}: "
             yield f"({state}{shown(reason_of(entry))})"
-            yield f"{_INDENT}{shown(entry.recipient)}"
+            yield f"{_INDENT}{shown(entry.final_recipient)}"
 
     def last_lines(self, *, when_empty: str = EMPTY, limit: int | None = None) -> Iterator[str]:
         """Return the lines below all messages. `limit`: that of the listing, if it has one."""

@@ -12,13 +12,12 @@ from datetime import tzinfo
 from mailismus.admin.model.noted import NotedEntry
 from mailismus.admin.render.attempts import attempt_lines
 from mailismus.admin.render.listing import due_moment
-from mailismus.mail.ids import format_spool_id
+from mailismus.mail.ids import act_name, format_spool_id
 from mailismus.observe.amounts import moment
 from mailismus.observe.text import shown
-from mailismus.queue.acts.act import name_of
 from mailismus.queue.acts.marking import note_of
-from mailismus.queue.acts.redirect import redirects_of
 from mailismus.queue.interface import Area, Entry, Message
+from mailismus.queue.redirect import redirects_of
 from mailismus.smtp.trace import CameIn
 
 _FORM = "%a %b %d %H:%M:%S %Y"
@@ -45,7 +44,9 @@ def envelope_fields(
 
 def entry_fields(message: Message, entry: Entry, zone: tzinfo | None = None) -> Iterator[Field]:
     """Return what is told of one recipient, in order."""
-    yield "recipient", f"<{shown(entry.recipient)}>"
+    yield "recipient", f"<{shown(entry.final_recipient)}>"
+    if entry.original_recipient is not None:
+        yield "originally", f"<{shown(entry.original_recipient)}>"
     yield "queue id", f"{format_spool_id(message.spool_id)}-{entry.number}"
     yield "area", entry.area.value
     yield "attempts", str(entry.attempts)
@@ -53,7 +54,7 @@ def entry_fields(message: Message, entry: Entry, zone: tzinfo | None = None) -> 
     yield "last reply", shown(bytes(entry.reply)) if entry.reply is not None else "none: not tried yet"
     yield "host", shown(entry.host)
     for one in redirects_of(entry.words)[:1]:
-        yield "redirected", f"{one.relay}, by act {name_of(one.act)}"
+        yield "redirected", f"{shown(one.target.encode())}, by act {act_name(one.act)}"
     note = note_of(entry)
     if note is None and isinstance(entry, NotedEntry):
         note = entry.note

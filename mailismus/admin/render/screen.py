@@ -78,7 +78,7 @@ class ScreenListing:
         return f"{area.value}, {made}, {due_word(area)} {due_moment(due_at, self._zone, _FORM)}"
 
     def _recipient(self, entry: Entry) -> str:
-        number, recipient = f"-{entry.number}", shown(entry.recipient)
+        number, recipient = f"-{entry.number}", shown(entry.final_recipient)
         column = min(_COLUMN, max(self._width - len(recipient), len(number) + 5))
         return f"{number:>{column - 1}} {recipient}"
 

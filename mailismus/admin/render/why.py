@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from mailismus.admin.model.noted import Known, NotedEntry
 from mailismus.admin.render.attempts import attempt_lines, attempt_rows
-from mailismus.admin.render.listing import NULL_SENDER, reason_of
+from mailismus.admin.render.listing import NULL_SENDER, orig_address, reason_of
 from mailismus.mail.ids import format_spool_id
 from mailismus.observe.text import shown
 from mailismus.queue.acts.marking import FOR_EVER
@@ -26,7 +26,7 @@ def why_lines(message: Message, *, with_attempts: bool = True) -> Iterator[str]:
     sender = shown(message.sender) if message.sender else NULL_SENDER
     for entry in message.entries:
         attempts = f"{entry.attempts} attempt{'s' if entry.attempts != 1 else ''}"
-        of = f"{spool_id}-{entry.number} {entry.area.value}, {attempts}, from {sender} to {shown(entry.recipient)}"
+        of = f"{spool_id}-{entry.number} {entry.area.value}, {attempts}, from {sender} to {shown(entry.final_recipient)}"
         yield f"{of}: {shown(reason_of(entry))}"
         for label, text in attempt_lines(entry) if with_attempts else ():
             yield f"    {label}: {text}"
@@ -42,7 +42,8 @@ def why_json(message: Message) -> Iterator[str]:
                 "number": entry.number,
                 "arrival_time": stored_seconds(message.received_at),
                 "sender": _text(message.sender) if message.sender else NULL_SENDER,
-                "address": _text(entry.recipient),
+                "address": _text(entry.final_recipient),
+                **orig_address(entry),
                 "attempts": entry.attempts,
                 "next_attempt": stored_seconds(entry.due_at) if entry.due_at < FOR_EVER else None,
                 "hold": entry.hold if isinstance(entry, NotedEntry) else "",

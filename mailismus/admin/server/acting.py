@@ -121,8 +121,6 @@ def begin_acting(request: Request, queue: LookableQueue, now: float, acts: Acts 
     if request.verb == ACT:
         if not order.reason.strip():
             raise Refusal(os.EX_USAGE, "an act needs a reason: --reason TEXT")
-        if order.kind is ActKind.REDIRECT and not order.relay:
-            raise Refusal(os.EX_USAGE, "a redirection needs a relay: --to HOST:PORT")
         return ActAnswer(acts, lambda: acts.begin(order))
     if order.kind is ActKind.HOLD_INCOMING:
         raise Refusal(os.EX_USAGE, "a rule concerns mail to come: none of it is here to be counted")

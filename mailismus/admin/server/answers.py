@@ -26,9 +26,10 @@ from mailismus.admin.protocol.wire import (
 )
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.content import IContent
 from mailismus.queue.filter import Subject
 from mailismus.queue.gaps import Gaps
-from mailismus.queue.interface import Filter, Flushed, IContent, ICountingPlan, Message, Page, Summary
+from mailismus.queue.interface import Filter, Flushed, ICountingPlan, Message, Page, Summary
 from mailismus.queue.waiting import Explanations, NoExplanations
 
 PAGE_ENTRIES = 100

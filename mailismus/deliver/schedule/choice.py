@@ -74,15 +74,21 @@ def choose(job: Job, destination: Destination, pool: Pool, now: float, pick: Pic
 
 
 def _choose_at_once(sole: Host, limits: DestinationLimits, now: float) -> Connection | None:
-    """The choice at the only host of the lowest preference, where it depends on nothing else: steps 1 and 9, while limits
-    allow no other connection. None: it does. A backlog makes this choice more than once for each message."""
+    """The choice at the only host of the lowest preference, where it depends on nothing else: steps 1 and 9.
+    None: it does."""
     if sole.is_dead(now) or sole.trial is not None:
         return None
-    with_room = sole.newest_with_room()
-    if with_room is not None:
-        return with_room
+    return sole.newest_with_room() or ride_at_limit(sole, limits, now)
+
+
+def ride_at_limit(sole: Host, limits: DestinationLimits, now: float) -> Connection | None:
+    """The free ride at the only host of the lowest preference, which works, and none of whose connections has room, while
+    limits allow no other one. None: they do, or there is none. A backlog makes this choice more than once for each
+    message."""
     newest = sole.newest()
-    if newest is None or sole.idle or _with_place((sole,), limits, now):
+    if newest is None or sole.idle:
+        return None
+    if sole.endpoint.connections < (limits.server_limit or NO_LIMIT) and _with_place((sole,), limits, now):
         return None
     return sole.newest_below(newest.jobs) or newest
 

@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mailismus.deliver.job import Job
 from mailismus.deliver.schedule.choice import FRESH_AFTER
 from mailismus.deliver.schedule.host import Connection, Host
@@ -81,6 +83,14 @@ class HandingOut(Placing):
         """Take a job that has not begun from a connection."""
         connection.host.take_away(connection, job)
         self._remove_worker(job, connection)
+
+    def _take_all(self, connection: Connection) -> Sequence[Job]:
+        """Take all jobs that have not begun from a connection."""
+        jobs = connection.host.take_all(connection)
+        for job in jobs:
+            if job.concurrency is not None:
+                self._remove_worker(job, connection)
+        return jobs
 
     def _remove_worker(self, job: Job, connection: Connection) -> None:
         concurrency = job.concurrency

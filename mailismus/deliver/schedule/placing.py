@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 from mailismus.deliver.concurrency import Concurrency
 from mailismus.deliver.job import Job
 from mailismus.deliver.limits.sets import LimitsOf
 from mailismus.deliver.route import HOST_NONE
-from mailismus.deliver.schedule.choice import FRESH_AFTER, PickOne, Wait, choose
+from mailismus.deliver.schedule.choice import FRESH_AFTER, PickOne, Wait, choose, ride_at_limit
 from mailismus.deliver.schedule.destdb import DestDb
 from mailismus.deliver.schedule.destination import Destination
 from mailismus.deliver.schedule.destinations import KnownDestinations
@@ -51,6 +52,13 @@ class ScheduleOwner(Protocol):
         """Call `serve` in a later turn."""
 
 
+class LeftJobs(NamedTuple):
+    """The jobs of a connection that ends, and until when they may wait for its place."""
+
+    jobs: Sequence[Job]
+    until: float
+
+
 class Placing:
     """Jobs, connections, and hosts. `pick`: one of some hosts at random."""
 
@@ -67,6 +75,8 @@ class Placing:
         self._concurrencies: dict[SpoolId, Concurrency] = {}
         self._homeless: deque[tuple[Job, bytes]] = deque()
         """Jobs of connections that ended, and the host that was tried."""
+        self._left: dict[Connection, LeftJobs] = {}
+        """Jobs of connections that end and are not closed yet."""
         self._unlocated: dict[Destination, None] = {}
         """Destinations with jobs that wait for their hosts."""
         self._parked = ParkedDestinations()
@@ -107,11 +117,13 @@ class Placing:
     def place(self, job: Job, destination: Destination, now: float, label: bytes = HOST_NONE) -> None:
         """Give a job a place. `label`: the host at which it was tried just now."""
         if destination.located_until > now:
-            sole = destination.sole
-            if sole is not None and not self._has_rates and job.put_backs < FRESH_AFTER:
+            sole, limits = destination.sole, destination.limits
+            if sole is not None and limits is not None and not self._has_rates and job.put_backs < FRESH_AFTER:
                 connection = sole.newest_with_room()
                 if connection is None and sole.idle and job.concurrency is None:
                     connection = next(reversed(sole.idle))
+                elif connection is None and sole.trial is None and not sole.is_dead(now):
+                    connection = ride_at_limit(sole, limits, now)
                 if connection is not None:  # the usual cases
                     self._give(job, connection)
                     return

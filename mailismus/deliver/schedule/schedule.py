@@ -4,7 +4,8 @@
 - A free worker goes to the first job of the line whose message may have one more.
 - A connection for which there is no job becomes idle.
 - When a limit grows, a job that has not begun leaves the most crowded connection, and may make another one.
-- Jobs of a connection that ends are placed anew.
+- Jobs of a connection that ends are placed anew. While they could only ride on others at their host's limit, they wait until
+  it is closed, `CLOSING_S` at most: the connection that takes its place takes them, and each is placed once.
 - A next hop without jobs and look-up is forgotten.
 
 Nothing here calls a session from within its own call but to begin on an idle connection or to end one: the rest is done by
@@ -17,11 +18,12 @@ from collections.abc import Sequence
 
 from mailismus.deliver.job import Job
 from mailismus.deliver.route import HOST_NONE, NextHop
-from mailismus.deliver.schedule.choice import Choice, choose
+from mailismus.deliver.schedule.choice import Choice, Wait, choose
 from mailismus.deliver.schedule.destdb import HostFailure
 from mailismus.deliver.schedule.destination import Destination
 from mailismus.deliver.schedule.handing_out import HandingOut
 from mailismus.deliver.schedule.host import Connection, Host
+from mailismus.deliver.schedule.placing import LeftJobs
 from mailismus.mail.reply import Reply
 
 SLOW_AFTER_S = 5.0
@@ -29,6 +31,8 @@ SLOW_AFTER_S = 5.0
 500 entries a second."""
 PATIENCE_S = 1.0
 """A connection that is silent for so long keeps no job that could begin elsewhere."""
+CLOSING_S = 0.2
+"""For how long jobs wait until the connection is closed that they were queued on: a reply to QUIT from far away."""
 _QueuedAt = dict[Host, dict[NextHop, list[tuple[Job, Connection]]]]
 """The jobs in the queues of a host's connections by next hop, the last ones of each first."""
 MOST_PLACED = 250
@@ -51,7 +55,7 @@ class Schedule(HandingOut):
         self._idle_number += 1
         connection.host.rest(connection, self._idle_number)
         self.pool.rested(connection)
-        if self.line or self._crowded:
+        if self.line or self._crowded or self._left:
             self._owner.want_service()
 
     def stand(self, connection: Connection, now: float) -> None:
@@ -95,8 +99,10 @@ class Schedule(HandingOut):
             host.unlist(other)
             self._make_homeless(other, label)
 
-    def leave(self, connection: Connection) -> None:
+    def leave(self, connection: Connection, now: float) -> None:
         """Note that a connection takes no more jobs; those that have not begun are placed anew. Harmless when repeated."""
+        if connection.is_standing and len(connection.queue) > self.limits.backlog:
+            self._left[connection] = LeftJobs(self._take_all(connection), now + CLOSING_S)
         self._leave(connection, HOST_NONE)
 
     def _leave(self, connection: Connection, label: bytes) -> None:
@@ -110,10 +116,7 @@ class Schedule(HandingOut):
         self._owner.want_service()
 
     def _make_homeless(self, connection: Connection, label: bytes) -> None:
-        while connection.queue:
-            job = connection.queue[0]
-            self._take_away(job, connection)
-            self._homeless.append((job, label))
+        self._homeless += [(job, label) for job in self._take_all(connection)]
 
     def is_worker_wanted(self, connection: Connection) -> bool:
         """Whether a job waits for a worker that this connection keeps until it is closed. Not where its host or set once
@@ -124,7 +127,10 @@ class Schedule(HandingOut):
         """Note that a connection is closed: its worker is free."""
         self.destdb.close(connection, now)
         self.pool.closed()
-        if self.line or self._crowded or self._parked:
+        left = self._left.pop(connection, None)
+        if left is not None:
+            self._homeless += [(job, HOST_NONE) for job in left.jobs]
+        if self.line or self._crowded or self._parked or left is not None:
             self._owner.want_service()
 
     def put_back(self, job: Job, label: bytes = HOST_NONE) -> None:
@@ -141,6 +147,10 @@ class Schedule(HandingOut):
 
     def serve(self, now: float) -> None:
         """Place what waits and may go."""
+        for connection, (jobs, until) in list(self._left.items()):
+            if now >= until or not self._waits_for_place(jobs[0], connection, now):
+                del self._left[connection]
+                self._homeless += [(job, HOST_NONE) for job in jobs]
         for _ in range(len(self._homeless)):
             job, label = self._homeless.popleft()
             self.place(job, self.destinations[job.next_hop], now, label)
@@ -152,6 +162,18 @@ class Schedule(HandingOut):
             waiting = [destination for destination in waiting if self._unpark(destination, now)]
         self._serve_line(now)
         self._spread(now)
+
+    def _waits_for_place(self, job: Job, connection: Connection, now: float) -> bool:
+        """Whether a job of a connection that ends waits until this is closed: its host is at its limit and may have another
+        one then, and until then the job could only ride on crowded ones, or none is there."""
+        destination, endpoint = self.destinations[job.next_hop], connection.host.endpoint
+        limits = destination.limits
+        assert limits is not None
+        if self.line or endpoint.window is not None or endpoint.connections != limits.server_limit:
+            return False
+        choice = choose(job, destination, self.pool, now, self._pick)
+        is_ride = type(choice) is Connection and choice.jobs >= self.limits.backlog
+        return (is_ride or choice is Wait.LIMIT) and limits.window.allows(limits.mx_set.connections, now)
 
     def _serve_line(self, now: float) -> None:
         line, pool = self.line, self.pool
@@ -241,6 +263,9 @@ class Schedule(HandingOut):
         """Remove and return all jobs that have not begun."""
         jobs: list[Job] = [job for job, _ in self._homeless]
         self._homeless.clear()
+        for left in self._left.values():
+            jobs += left.jobs
+        self._left.clear()
         for job in self.line.drain():
             if job.concurrency is not None:
                 job.concurrency.end_wait()
@@ -251,10 +276,7 @@ class Schedule(HandingOut):
         self._parked.clear()
         for host in self.destdb.hosts():
             for connection in host.with_jobs():
-                while connection.queue:
-                    job = connection.queue[0]
-                    self._take_away(job, connection)
-                    jobs.append(job)
+                jobs += self._take_all(connection)
         return jobs
 
     def excess(self, reserve: int, room: int, now: float) -> list[tuple[Job, Destination]]:
@@ -311,7 +333,7 @@ class Schedule(HandingOut):
     @property
     def has_work(self) -> bool:
         """Whether a job waits anywhere but on a connection."""
-        return bool(self.line or self._parked or self._homeless or self._unlocated)
+        return bool(self.line or self._parked or self._homeless or self._left or self._unlocated)
 
 
 def _may_stay(destination: Destination, held: int, room: int, reserve: int) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Sequence
 from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
@@ -197,15 +198,29 @@ class SortedConnections(Generic[C]):
         self.queued -= 1
         self.end_job(connection)
 
+    def take_all(self, connection: C) -> Sequence[Job]:
+        """Take all queued jobs away from a connection."""
+        taken = list(connection.queue)
+        connection.queue.clear()
+        self.queued -= len(taken)
+        connection.jobs -= len(taken)
+        if connection.place:
+            self._note_fewer(connection)
+        return taken
+
     def end_job(self, connection: C) -> None:
         """Stop counting a job that has ended."""
-        jobs = connection.jobs = connection.jobs - 1
+        connection.jobs -= 1
         if connection.place:
-            if jobs < self._limits.backlog:
-                self._leave(connection)
-                insort(self._room, connection.number)
-            elif connection.place > 0:
-                self._moved[connection] = None
+            self._note_fewer(connection)
+
+    def _note_fewer(self, connection: C) -> None:
+        """Note that a crowded connection has fewer jobs now."""
+        if connection.jobs < self._limits.backlog:
+            self._leave(connection)
+            insort(self._room, connection.number)
+        elif connection.place > 0:
+            self._moved[connection] = None
 
     def relist(self) -> None:
         """Sort all connections anew: the backlog has changed."""

@@ -6,7 +6,6 @@ Modules, leaves first:
 
     act         an act as an object, its states. Pure
     marking     marks of acts on an entry. Pure
-    redirect    redirections of an entry. Pure
     decide      what an act makes of one entry. Pure
     lines       lines of the mail log. Pure
     rule        a rule for mail to come

@@ -14,6 +14,8 @@ import enum
 
 import attrs
 
+from mailismus.mail.ids import act_name
+
 
 class ActKind(enum.Enum):
     """What is done to an entry."""
@@ -59,8 +61,8 @@ UNDOABLE = frozenset((ActKind.HOLD, ActKind.DELETE, ActKind.BOUNCE, ActKind.REDI
 @attrs.frozen
 class Order:
     """What an administrator asks for. `words`: the FILTER; none: every entry. `limit` None: all that match. `for_s`: for a
-    hold or a rule, seconds until it ends by itself; None: it does not. `relay`: of a redirection alone: `HOST:PORT`, as
-    `queue.acts.redirect` writes it."""
+    hold or a rule, seconds until it ends by itself; None: it does not. `to`: of a redirection alone: the relay or recipient,
+    as `queue.redirect.parse_target` returns it."""
 
     kind: ActKind
     uid: int
@@ -68,7 +70,7 @@ class Order:
     reason: str
     limit: int | None = None
     for_s: float | None = None
-    relay: str = ""
+    to: str = ""
 
 
 @attrs.frozen
@@ -95,7 +97,7 @@ class Act:
     @property
     def name(self) -> str:
         """How people call it."""
-        return name_of(self.number)
+        return act_name(self.number)
 
     @property
     def is_in_force(self) -> bool:
@@ -112,16 +114,3 @@ def new_act(number: int, order: Order, begun_at: float) -> Act:
     """Return the act of this order as it begins."""
     state = ActState.IN_FORCE if order.kind is ActKind.HOLD_INCOMING else ActState.RUNNING
     return Act(number, order, begun_at, state)
-
-
-def name_of(number: int) -> str:
-    """Return the name of the act of this number."""
-    return f"A{number}"
-
-
-def number_of(name: str) -> int | None:
-    """Return the number of the act of this name; None: it is no name of an act."""
-    digits = name[1:]
-    if name[:1] not in ("A", "a") or not digits.isascii() or not digits.isdigit() or len(digits) > 9:
-        return None
-    return int(digits) or None

@@ -18,8 +18,9 @@ from twisted.python.failure import Failure
 
 from mailismus.disk.worker import IWorker
 from mailismus.errors import StartError, StorageError
+from mailismus.mail.ids import act_name
 from mailismus.queue.acting import Acting
-from mailismus.queue.acts.act import NEXT_STATES, UNDOABLE, UNFINISHED, Act, ActState, Order, name_of, new_act
+from mailismus.queue.acts.act import NEXT_STATES, UNDOABLE, UNFINISHED, Act, ActState, Order, new_act
 from mailismus.queue.acts.act_file import ActFile
 from mailismus.queue.acts.keeping import Keeping
 from mailismus.queue.acts.record import begin_event, count_event
@@ -81,7 +82,7 @@ class Acts:
                 try:
                     self._rules.add(self._rules.new(act))
                 except FilterError as error:
-                    self._log.error("Rule {name} is not in force: {error}", name=name_of(number), error=error)
+                    self._log.error("Rule {name} is not in force: {error}", name=act_name(number), error=error)
 
     def start(self) -> None:
         """Begin: go on with what a stop has left unfinished."""
@@ -92,7 +93,7 @@ class Acts:
             if act.state in UNFINISHED:
                 run = self._new_run(act)
                 self._launch(run, is_undo=act.state is ActState.UNDOING)
-                self._log.info("Act {name} goes on.", name=name_of(number))
+                self._log.info("Act {name} goes on.", name=act_name(number))
 
     def stop(self) -> Deferred[None]:
         """Begin no slice any more. Fires when those under way have ended, or behind `STOP_S`: no disk holds up a stop."""
@@ -204,7 +205,7 @@ class Acts:
 
     def _known(self, number: int) -> Act:
         if number not in self._acts:
-            raise StartError(os.EX_DATAERR, f"there is no act {name_of(number)}: mailismus queue acts lists them")
+            raise StartError(os.EX_DATAERR, f"there is no act {act_name(number)}: mailismus queue acts lists them")
         return self._now_of(number)
 
     def _now_of(self, number: int) -> Act:

@@ -4,9 +4,9 @@
     release  hold                                    -> where it stood
     delete   all but deleted                         -> deleted, or removed
     bounce   incoming, deferred, hold                -> bounces; of a message without a sender: as delete
-    redirect incoming, deferred, hold                -> where it is, its relay in its words
+    redirect incoming, deferred, hold                -> where it is, its relay or other recipient in its words
     rule     new mail                                -> hold, from the commit on that brings it (`queue.acts.rules`)
-    undo     what the act has in hold, deleted, bounces -> where it stood; what it redirected: without its relay
+    undo     what the act has in hold, deleted, bounces -> where it stood; what it redirected: without that
 
 *Not here*: which entries match the filter (`queue.filter`); entries that are out (`queue.acts.run`).
 """
@@ -17,8 +17,8 @@ from mailismus.mail.ids import QueueId
 from mailismus.mail.reply import Reply
 from mailismus.queue.acts.act import Act, ActKind
 from mailismus.queue.acts.marking import FOR_EVER, act_of, before, marked
-from mailismus.queue.acts.redirect import Redirect, redirects_of, with_redirects
 from mailismus.queue.interface import Area, Entry, Message, Settlement
+from mailismus.queue.redirect import Redirect, is_sent_to, redirects_of, with_redirects
 
 _MOST_REASON = 500
 
@@ -40,7 +40,7 @@ def settlement_of(act: Act, message: Message, entry: Entry, now: float, kept_for
     kept; 0: not at all."""
     kind = act.order.kind
     if kind is ActKind.REDIRECT:
-        return _with_relays(message, entry, [Redirect(act.number, act.order.relay), *redirects_of(entry.words)])
+        return _redirected(message, entry, [Redirect(act.number, act.order.to), *redirects_of(entry.words)])
     if kind is ActKind.RELEASE:
         return restored(message, entry, now)
     if kind is ActKind.HOLD:
@@ -58,7 +58,7 @@ def settlement_of(act: Act, message: Message, entry: Entry, now: float, kept_for
 def undone(act: Act, message: Message, entry: Entry, now: float) -> Settlement:
     """Return the settlement that takes the act back from an entry of which `is_of` says yes."""
     if act.order.kind is ActKind.REDIRECT:
-        return _with_relays(message, entry, [one for one in redirects_of(entry.words) if one.act != act.number])
+        return _redirected(message, entry, [one for one in redirects_of(entry.words) if one.act != act.number])
     return restored(message, entry, now)
 
 
@@ -77,9 +77,10 @@ def is_of(act: Act, entry: Entry) -> bool:
 
 
 def has_acted(act: Act, entry: Entry) -> bool:
-    """Whether the entry has the newest mark of its kind from this act, so that a run passes over it."""
+    """Whether a run of the act passes over the entry: it has the newest mark of its kind from this act, or goes already to
+    the recipient to which the act redirects."""
     if act.order.kind is ActKind.REDIRECT:
-        return _has_redirected(act, entry)
+        return _has_redirected(act, entry) or is_sent_to(entry.recipient, entry.words, act.order.to)
     return act_of(entry) == act.number
 
 
@@ -87,7 +88,7 @@ def _has_redirected(act: Act, entry: Entry) -> bool:
     return any(one.act == act.number for one in redirects_of(entry.words))
 
 
-def _with_relays(message: Message, entry: Entry, redirects: list[Redirect]) -> Settlement:
+def _redirected(message: Message, entry: Entry, redirects: list[Redirect]) -> Settlement:
     words = with_redirects(entry.words, redirects)
     queue_id = QueueId(message.spool_id, entry.number)
     return Settlement(queue_id, entry.area, entry.due_at, entry.attempts, entry.reply, entry.host, words)

@@ -12,9 +12,9 @@ from twisted.logger import Logger
 
 from mailismus.errors import StorageError
 from mailismus.mail.ids import QueueId, spool_name
-from mailismus.observe.text import plain
 from mailismus.queue.acting import Acting
 from mailismus.queue.acts.decide import restored
+from mailismus.queue.addressed import addressed
 from mailismus.queue.interface import Area, Message, Settlement
 
 LOOK_S = 1.0
@@ -75,5 +75,5 @@ class Keeping:
                 queue_id = QueueId(message.spool_id, entry.number)
                 settlements.append(restored(message, entry, now) if area is Area.HELD else Settlement(queue_id, None))
                 what = b"released: the time of its hold is over" if area is Area.HELD else b"removed for good"
-                lines.append(b"%b: to=<%b>, status=%b" % (spool_name(message.spool_id), plain(entry.recipient), what))
+                lines.append(b"%b: to=<%b>, status=%b" % (spool_name(message.spool_id), addressed(entry), what))
         await self._acting.settle(messages, settlements, lines)

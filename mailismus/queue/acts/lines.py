@@ -5,6 +5,7 @@ from __future__ import annotations
 from mailismus.mail.ids import spool_name
 from mailismus.observe.text import plain
 from mailismus.queue.acts.act import Act, ActKind
+from mailismus.queue.addressed import addressed
 from mailismus.queue.interface import Entry, Message
 
 _DONE = {
@@ -29,5 +30,5 @@ def restored_line(act: Act, message: Message, entry: Entry) -> bytes:
 
 def _line(act: Act, message: Message, entry: Entry, what: bytes) -> bytes:
     reason = plain(act.order.reason.encode("utf-8", "backslashreplace"))
-    words = (spool_name(message.spool_id), plain(entry.recipient), what, act.name.encode(), reason)
+    words = (spool_name(message.spool_id), addressed(entry), what, act.name.encode(), reason)
     return b"%b: to=<%b>, status=%b (act %b: %b)" % words

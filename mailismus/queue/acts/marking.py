@@ -9,8 +9,8 @@
 from __future__ import annotations
 
 from mailismus.mail.attempts import fitting
+from mailismus.mail.ids import act_name, parse_act_name
 from mailismus.mail.words import decode_words, encode_words
-from mailismus.queue.acts.act import name_of, number_of
 from mailismus.queue.interface import Area, Entry
 
 ACT, WAS = b"act", b"was"
@@ -24,7 +24,7 @@ def marked(entry: Entry, number: int) -> bytes:
     """Return the words of the entry with the mark of the act of this number."""
     facts = decode_words(entry.words)
     was = b"%b:%d" % (entry.area.value.encode("ascii"), int(entry.due_at * 1000 + 0.01))
-    facts[ACT] = _join([name_of(number).encode("ascii"), *_split(facts.get(ACT))])
+    facts[ACT] = _join([act_name(number).encode("ascii"), *_split(facts.get(ACT))])
     facts[WAS] = _join([was, *_split(facts.get(WAS))])
     return fitting(encode_words(facts) or b"")
 
@@ -34,7 +34,7 @@ def act_of(entry: Entry) -> int | None:
     if entry.words is None:
         return None
     names = _split(decode_words(entry.words).get(ACT))
-    return number_of(names[0].decode("latin-1")) if names else None
+    return parse_act_name(names[0].decode("latin-1")) if names else None
 
 
 def note_of(entry: Entry) -> bytes | None:
@@ -42,7 +42,7 @@ def note_of(entry: Entry) -> bytes | None:
     if entry.area not in (Area.HELD, Area.DELETED):
         return None
     number = act_of(entry)
-    by = b"" if number is None else b" by act " + name_of(number).encode("ascii")
+    by = b"" if number is None else b" by act " + act_name(number).encode("ascii")
     if entry.area is Area.DELETED:
         return b"deleted%b, kept for its undoing" % by
     return b"held%b" % by

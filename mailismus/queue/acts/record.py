@@ -16,9 +16,13 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from mailismus.queue.acts.act import Act, ActKind, ActState, Order, new_act
-from mailismus.queue.acts.redirect import parse_relay
+from mailismus.queue.redirect import is_address, parse_target
 
 BEGIN, COUNT = "begin", "count"
+
+_MEMBERS = {False: "relay", True: "recipient"}
+"""Where a redirection leads: the member, by whether it is an address. A program that knows relays alone passes over the
+other."""
 
 
 def encode_event(value: Mapping[str, object]) -> bytes:
@@ -40,7 +44,7 @@ def begin_event(act: Act) -> dict[str, object]:
         "reason": order.reason,
         "limit": order.limit,
         "for": order.for_s,
-        **({"relay": order.relay} if order.relay else {}),
+        **({_MEMBERS[is_address(order.to)]: order.to} if order.to else {}),
     }
 
 
@@ -104,16 +108,18 @@ def _begun(number: int, value: Mapping[str, object]) -> Act:
         str(value["reason"]),
         int(str(limit)) if limit is not None else None,
         float(str(for_s)) if for_s is not None else None,
-        _relay_of(value["relay"]) if kind is ActKind.REDIRECT else "",
+        _target_of(value) if kind is ActKind.REDIRECT else "",
     )
     return new_act(number, order, float(str(value["at"])))
 
 
-def _relay_of(value: object) -> str:
-    """A redirection has a relay: without one it must not be taken for an act of another kind."""
-    if not isinstance(value, str):
-        raise TypeError("no relay")
-    return parse_relay(value)
+def _target_of(value: Mapping[str, object]) -> str:
+    """A redirection has one relay or recipient: without it it must not be taken for an act of another kind."""
+    (name,) = _MEMBERS.values() & value.keys()
+    text = value[name]
+    if not isinstance(text, str) or _MEMBERS[is_address(text)] != name:
+        raise TypeError("of another kind")
+    return parse_target(text)
 
 
 def _counted(act: Act, value: Mapping[str, object]) -> Act:

@@ -54,12 +54,22 @@ class SearchExtent:
 
 
 def listing_values(
-    messages: Sequence[Message], known: Sequence[bytes], looked: SearchExtent, now: float, zone: tzinfo | None = None
+    messages: Sequence[Message],
+    known: Sequence[bytes],
+    looked: SearchExtent,
+    now: float,
+    zone: tzinfo | None = None,
+    *,
+    skipped: int = 0,
+    next_skip: int | None = None,
 ) -> dict[str, object]:
-    """The values. `known`: what is known of the domain that was asked for; `now`: UTC seconds."""
+    """The values. `known`: what is known of the domain that was asked for; `now`: UTC seconds; `skipped`: entries on the
+    pages before this one; `next_skip`: before the next one, None: there is none."""
     rows = [row for message in messages for row in _rows(message, now, zone)]
     if looked.is_late:
         end = f"The search ended after {looked.took_s:.0f} s, with {looked.looked_at:,} entries looked at: write more words."
+    elif looked.is_cut and skipped:
+        end = f"These are {skipped + 1} to {skipped + len(rows)}, as the queue is now: there may be more."
     elif looked.is_cut:
         end = f"These are the first {len(rows)}: there may be more. Write more words, or use mailismus queue list."
     else:
@@ -70,6 +80,8 @@ def listing_values(
         "end": end,
         "gaps": left_out(looked.gaps) if looked.gaps else "",
         "examples": EXAMPLES,
+        "skipped": skipped,
+        "next_skip": next_skip,
     }
 
 
@@ -81,7 +93,7 @@ def _rows(message: Message, now: float, zone: tzinfo | None) -> Iterator[EntryRo
             lasting(max(0.0, now - message.received_at)),
             size(message.size_bytes),
             shown(message.sender) if message.sender else NULL_SENDER,
-            shown(entry.recipient),
+            shown(entry.final_recipient),
             entry.attempts,
             f"{due_word(entry.area)} {due_moment(entry.due_at, zone, FORM)}",
             shown(reason_of(entry)),

@@ -53,7 +53,7 @@ class Session:
         self._desk.go_on(self.connection)
 
     def quit(self) -> None:
-        self._desk.schedule.leave(self.connection)
+        self._desk.schedule.leave(self.connection, self._desk.now)
 
 
 class Desk:
@@ -156,7 +156,7 @@ class Desk:
         """Begin the next job, or become idle, or end."""
         mx_set, transactions = connection.mx_set, self.sessions[connection].transactions
         if transactions and (transactions >= self.limits.max_messages or mx_set.connections > mx_set.window.size):
-            self.schedule.leave(connection)
+            self.schedule.leave(connection, self.now)
             return
         next_job = self.schedule.next_job(connection, self.now)
         if next_job is not None:
@@ -224,7 +224,7 @@ class Desk:
             self.schedule.end_job(done, connection)
             self._place_anew(done)
         session.begun.clear()
-        self.schedule.leave(connection)
+        self.schedule.leave(connection, self.now)
         self.close(connection)
 
     def close(self, connection: Connection) -> None:

@@ -12,7 +12,7 @@ def test_what_can_not_be_tried_is_handed_out_while_room_is_short() -> None:
     desk.add(1)
     (only,) = desk.opened
     desk.stand(only)
-    desk.schedule.leave(only)
+    desk.schedule.leave(only, desk.now)
     parked = [desk.add(message, recipients=5) for message in range(2, 5)]
     assert not desk.schedule.excess(10, 10, desk.now)
     excess = desk.schedule.excess(10, 9, desk.now)

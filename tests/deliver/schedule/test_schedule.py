@@ -11,8 +11,9 @@ from mailismus.deliver.schedule.destdb import Deaths, HostFailure
 from mailismus.deliver.schedule.handing_out import TURN_S
 from mailismus.deliver.schedule.host import Connection
 from mailismus.deliver.schedule.limits import ScheduleLimits
-from mailismus.deliver.schedule.schedule import PATIENCE_S
+from mailismus.deliver.schedule.schedule import CLOSING_S, PATIENCE_S
 from mailismus.mail.ids import SpoolId
+from tests.deliver.harness import deliver_settings
 from tests.deliver.schedule.desk import LABEL, NONE_FOUND, Desk
 from tests.deliver.schedule.jobs import HOP, OTHER_HOP
 from tests.deliver.schedule.world import REFUSED
@@ -264,7 +265,7 @@ def test_jobs_of_a_connection_that_leaves_are_placed_anew_in_a_later_turn() -> N
     jobs = [desk.add(message) for message in range(3)]
     (connection,) = desk.opened
     desk.stand(connection)
-    desk.schedule.leave(connection)
+    desk.schedule.leave(connection, desk.now)
     assert not connection.queue
     assert desk.schedule.has_work
     desk.serve()
@@ -272,6 +273,117 @@ def test_jobs_of_a_connection_that_leaves_are_placed_anew_in_a_later_turn() -> N
     desk.deliver(connection)
     desk.close(connection)
     assert desk.schedule.pool.open == 1
+
+
+def crowded() -> tuple[Desk, Connection, Connection]:
+    """A host at its limit of two connections, with five jobs each."""
+    desk = Desk(limits(backlog=2), server_limit=2)
+    for message in range(10):
+        desk.add(message, is_sole=True)
+    first, second = desk.opened
+    assert [first.jobs, second.jobs] == [5, 5]
+    desk.stand(first)
+    desk.stand(second)
+    return desk, first, second
+
+
+def test_jobs_of_a_connection_that_ends_at_its_hosts_limit_wait_for_the_one_that_takes_its_place() -> None:
+    desk, first, second = crowded()
+    jobs = list(first.queue)
+    desk.schedule.leave(first, desk.now)
+    desk.serve()
+    assert (second.jobs, desk.host().queued) == (5, 4)
+    assert desk.schedule.has_work
+    desk.deliver(first)
+    desk.close(first)
+    desk.serve()
+    assert list(desk.opened[2].queue) == jobs
+    assert second.jobs == 5
+
+
+def test_they_wait_no_longer_than_a_reply_to_quit_takes() -> None:
+    desk, first, second = crowded()
+    desk.schedule.leave(first, desk.now)
+    desk.serve()
+    desk.now += CLOSING_S - 0.01
+    desk.schedule.serve(desk.now)
+    assert second.jobs == 5
+    desk.now += 0.01
+    desk.schedule.serve(desk.now)
+    assert second.jobs == 9
+
+
+@pytest.mark.parametrize("why", ["few", "room", "line", "host", "limit", "window"])
+def test_they_are_placed_at_once_where_waiting_is_of_no_use(why: str) -> None:
+    desk, first, second = crowded()
+    if why == "few":  # as many as its backlog
+        desk.go_on(first)
+        desk.go_on(first)
+    while second.jobs > 1 and why == "room":
+        desk.deliver(second)
+    if why == "line":
+        desk.limits.max_connections = 2
+        desk.hosts_of[OTHER_HOP] = (("192.0.2.99",),)
+        desk.add(99, b"b", next_hop=OTHER_HOP)
+    elif why == "host":  # it said how many it takes
+        desk.host().endpoint.refuse(desk.now, 1, REFUSED)
+    elif why == "limit":  # closing one leaves it at its limit
+        desk.limits_of.use(deliver_settings(maxserverconnections=1))
+    elif why == "window":
+        first.mx_set.window.size = 1
+    moved = list(first.queue)
+    desk.schedule.leave(first, desk.now)
+    desk.serve()
+    assert not first.queue
+    assert moved
+    assert set(moved) <= {*second.queue, *desk.begun(second)}
+
+
+def test_they_are_placed_when_another_connection_has_become_idle() -> None:
+    desk, first, second = crowded()
+    for _ in range(3):
+        desk.deliver(second)
+    desk.schedule.leave(first, desk.now)
+    desk.serve()
+    assert second.jobs == desk.limits.backlog
+    for _ in range(2):
+        desk.deliver(second)
+    assert second.is_idle
+    desk.serve()
+    assert second.jobs == 4
+
+
+def test_jobs_of_a_session_that_never_stood_do_not_wait() -> None:
+    desk = Desk(limits(backlog=2), server_limit=2)
+    for message in range(10):
+        desk.add(message, is_sole=True)
+    first, second = desk.opened
+    desk.schedule.leave(first, desk.now)
+    desk.serve()
+    assert second.jobs == 10
+
+
+def test_jobs_that_wait_so_are_drained_and_their_message_has_no_worker_there() -> None:
+    desk = Desk(limits(backlog=2), server_limit=1)
+    jobs = [desk.add(1) for _ in range(5)]
+    (only,) = desk.opened
+    desk.stand(only)
+    desk.schedule.leave(only, desk.now)
+    desk.serve()
+    concurrency = jobs[0].concurrency
+    assert concurrency is not None
+    assert concurrency.workers == {only: 1}
+    assert not desk.schedule.destinations[HOP].parked
+    assert desk.schedule.drain() == jobs[1:]
+    assert not desk.schedule.has_work
+
+
+def test_a_crowded_connection_has_room_again_when_its_jobs_are_drained() -> None:
+    desk, first, second = crowded()
+    assert desk.host().newest_with_room() is None
+    assert len(desk.schedule.drain()) == 8
+    assert desk.host().newest_with_room() is second
+    assert (first.jobs, second.jobs) == (1, 1)
 
 
 def test_a_job_that_was_put_back_is_placed_anew() -> None:
@@ -395,7 +507,8 @@ def test_at_a_limit_jobs_ride_and_without_a_connection_that_takes_them_they_wait
     (only,) = desk.opened
     assert list(only.queue) == jobs
     desk.stand(only)
-    desk.schedule.leave(only)
+    desk.schedule.leave(only, desk.now)
+    desk.now += CLOSING_S
     desk.serve()
     assert list(desk.schedule.destinations[HOP].parked) == jobs[1:]
     assert desk.schedule.has_work
@@ -446,7 +559,7 @@ def test_parked_jobs_go_first_on_a_connection_that_asks() -> None:
     desk.add(1)
     (only,) = desk.opened
     desk.stand(only)
-    desk.schedule.leave(only)
+    desk.schedule.leave(only, desk.now)
     parked = [desk.add(message) for message in (2, 3)]
     assert list(desk.schedule.destinations[HOP].parked) == parked
     desk.deliver(only)
@@ -510,7 +623,7 @@ def test_an_idle_connection_that_asks_again_and_takes_over_a_job_is_idle_no_more
     assert not pool.idle
     assert pool.of_sender(b"b") == 2
     desk.deliver(idle)
-    desk.schedule.leave(idle)
+    desk.schedule.leave(idle, desk.now)
     assert not pool.idle
 
 
@@ -570,7 +683,7 @@ def test_drain_takes_every_job_that_has_not_begun() -> None:
     jobs.append(desk.add(5, next_hop=fourth))
     first, second = desk.opened
     desk.stand(first)
-    desk.schedule.leave(second)
+    desk.schedule.leave(second, desk.now)
     drained = desk.schedule.drain()
     assert sorted(map(id, drained)) == sorted(map(id, jobs[1:]))
     desk.give_back(drained)

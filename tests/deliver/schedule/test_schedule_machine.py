@@ -220,7 +220,9 @@ class ScheduleMachine(RuleBasedStateMachine):
     def _places(self) -> Counter[Job]:
         """Every place, and the jobs there."""
         schedule = self.desk.schedule
-        jobs = [job for job, _ in schedule._homeless]  # a place that nothing else shows
+        jobs = [job for job, _ in schedule._homeless]  # places that nothing else shows
+        for left in schedule._left.values():
+            jobs += left.jobs
         jobs += schedule.line
         for destination in schedule.destinations.values():
             jobs += [*destination.parked, *destination.unlocated]
@@ -299,6 +301,11 @@ class ScheduleMachine(RuleBasedStateMachine):
         desk, schedule = self.desk, self.desk.schedule
         is_paused = desk.now < schedule._paused_until  # the machine's own pause
         assert not schedule._homeless
+        for connection, left in schedule._left.items():
+            assert connection.is_leaving
+            assert desk.now < left.until
+            choice = self._choice(left.jobs[0], schedule.destinations[left.jobs[0].next_hop])
+            assert choice is Wait.LIMIT or (type(choice) is Connection and choice.jobs >= desk.limits.backlog)
         for job in [] if is_paused else list(schedule.line):
             if schedule.pool.allows_job(job) and schedule.pool.has_worker:
                 choice = self._choice(job, schedule.destinations[job.next_hop])

@@ -45,6 +45,7 @@ ACTS = {
     "delete all": common.delete_all,
     "undo": common.undo,
     "remove what was deleted": common.remove_deleted,
+    "redirect": common.redirect,
 }
 """What acts of administrators do."""
 

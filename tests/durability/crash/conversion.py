@@ -1,9 +1,10 @@
 """Crash points of a conversion: it stops after each of its acts, in every state that a file system may leave, and then
 
 - between the two queues a start is refused, and everywhere else the server of the queue that lies there finds all its mail;
-- the same command, given again, ends with the new queue whole (or says that the old one is kept), and nothing is lost.
+- the same command, given again, ends with the new queue whole (or says that the old one is kept), the old one whole beside
+  it, and nothing is lost.
 
-Forgetting the old queue is stopped in the same way: the new one is never touched.
+Forgetting the old queue is stopped in the same way: the new one is never touched, and nothing of the old one is left.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import attrs
 
 from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.interface import NameKind
 from mailismus.errors import StartError
 from mailismus.mail.ids import SpoolId
 from mailismus.providers import Providers
 from mailismus.queue.convert.conversion import ConversionTools, convert
 from mailismus.queue.convert.forgetting import forget_old
-from mailismus.queue.files.conversion import ConversionState, read_conversion
+from mailismus.queue.convert.places import KEPT
+from mailismus.queue.files.conversion import CONVERSION, ConversionState, read_conversion
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.provider import QueuePlace
 from tests.durability.crash.disk import TreeDisk
@@ -33,6 +36,7 @@ from tests.durability.crash.world import World
 from tests.durability.subjects.interface import LARGE, Subject
 from tests.durability.subjects.named import SUBJECTS
 
+_OLD_BASES = ("/q/conversion/old", "/s/conversion/old")
 MODULES = {name: f"mailismus.queue.providers.{name}.entry" for name in ("clustered", "log", "chunk")}
 Stored = Mapping[SpoolId, tuple[Message, list[Entry], bytes]]
 Act = Callable[[TreeDisk], None]
@@ -91,6 +95,8 @@ class ConversionExplorer:
         self._source, self._target = source, target
         self.old = make_old(source)
         self.wanted = stored(TreeDisk(self.old), source)
+        files = [path for path in self.old.names.files if path.split("/")[2] not in KEPT]
+        self._old_names = {f"{path[:2]}/{CONVERSION}/old{path[2:]}" for path in files}
         self.tally = ConversionTally()
         self._starts = {side.provider: Recoveries(side.subject, hardlinks=side.hardlinks) for side in (source, target)}
         self._is_same = source.provider == target.provider
@@ -150,9 +156,18 @@ class ConversionExplorer:
             is_over = state is ConversionState.KEPT if act == self.convert else found is None
             if error.status != os.EX_CONFIG or not is_over:
                 raise
+        self._check_old(disk, act)
         if stored(disk, self._target) != self.wanted:
             raise Broken("the new queue is not the old one")
         return state.value if state is not None else "none"
+
+    def _check_old(self, disk: TreeDisk, act: Act) -> None:
+        """The old queue is kept whole, and behind `forget` none of it is left."""
+        kept = {path for base in _OLD_BASES if disk.exists(base) for path in _paths_below(disk, base)}
+        if act == self.forget and kept:
+            raise Broken(f"left of the old queue, and no state says so: {sorted(kept)[:3]}")
+        if act == self.convert and not self._old_names <= kept:
+            raise Broken(f"the old queue lacks {sorted(self._old_names - kept)[:3]}")
 
     def _check_refused(self, disk: TreeDisk) -> None:
         for side in (self._source, self._target):
@@ -174,6 +189,15 @@ class ConversionExplorer:
             raise Broken("a start finds other entries")
         if outcome.contents != {spool_id: content for spool_id, (_, _, content) in self.wanted.items()}:
             raise Broken("a start finds other contents")
+
+
+def _paths_below(disk: TreeDisk, directory: str) -> Iterator[str]:
+    for name in disk.list_directory(directory):
+        path = f"{directory}/{name}"
+        if disk.describe(path).kind is NameKind.DIRECTORY:
+            yield from _paths_below(disk, path)
+        else:
+            yield path
 
 
 def stored(disk: TreeDisk, side: Side) -> Stored:

@@ -161,9 +161,10 @@ class Knowledge:
                     entries[settlement.queue_id] = fact._replace(asked=asked)
                     where[settlement.queue_id, settlement.attempts] = settlement.area, settlement.due_at
                     before = words.get((settlement.queue_id, settlement.attempts - 1))
-                    if before is not None:
-                        kept = before[1] if settlement.words is None else settlement.words or None
-                        words[settlement.queue_id, settlement.attempts] = before[0], kept
+                    if before is not None or settlement.words is not None:
+                        of_message, of_entry = before or (None, None)
+                        kept = of_entry if settlement.words is None else settlement.words or None
+                        words[settlement.queue_id, settlement.attempts] = of_message, kept
                 elif fact.state is State.LIVE:
                     entries[settlement.queue_id] = fact._replace(state=State.ENDING)
             case Settled(settlement):

@@ -20,6 +20,7 @@ Operation = Callable[[World], None]
 TO_DELIVER = (Area.INCOMING, Area.DEFERRED)
 OF_ACTS = (Area.HELD, Area.DELETED)
 LONGER_THAN_RETRIES_S = 4 * 86400.0
+REDIRECTED = b"to=A1:other@there.example"
 MANY = 5
 """Messages in one batch that are many, to the test sizes of every provider."""
 
@@ -86,6 +87,17 @@ def hold(world: World) -> None:
 def delete_all(world: World) -> None:
     """All entries in one commit; they are kept."""
     act_on(world, (*TO_DELIVER, Area.BOUNCES, Area.HELD), Area.DELETED, ANY)
+
+
+def redirect(world: World) -> None:
+    """One entry stays where it is and goes to another recipient; one that does already goes to its own again."""
+    claimed = world.claim((*TO_DELIVER, Area.HELD), 1)
+    if not claimed:
+        raise DoesNotApply
+    for message in claimed:
+        for entry in message.entries:
+            world.settle(message, [entry], entry.area, 0.0, b"" if entry.words == REDIRECTED else REDIRECTED)
+    world.settle_down()
 
 
 def act_on(world: World, areas: Sequence[Area], area: Area | None, most: int = 1) -> None:

@@ -11,8 +11,9 @@ import attrs
 from mailismus.disk.worker import Workers
 from mailismus.errors import MailismusError
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.content import IContent
 from mailismus.queue.files.mark import read_mark
-from mailismus.queue.interface import Area, Filter, IContent, Settlement
+from mailismus.queue.interface import Area, Filter, Settlement
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.knowledge import Broken, Found, Seen
 from tests.durability.crash.server import BEGIN_AT, LookingWorker, Server, clock_workers, new_clock

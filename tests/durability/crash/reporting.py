@@ -9,7 +9,8 @@ from twisted.internet.defer import Deferred
 
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.interface import Area, Entry, IContent, IDraft, Message, Settlement
+from mailismus.queue.content import IContent, IDraft
+from mailismus.queue.interface import Area, Entry, Message, Settlement
 from mailismus.queue.manager import QueueManager
 from mailismus.report.task import ReportTask
 from tests.durability.crash.knowledge import Acknowledged, Asked, Sent, Settled

@@ -3,7 +3,8 @@
 Workloads run on a disk that remembers; then the machine "stops" after each act, in every state that the file system may be
 in then, and the server's own start runs, twice. The invariants: `tests.durability.crash.knowledge`.
 
-This is the selection that runs each time: of the longer workloads one state in five. The rest: `pytest -m exhaustive tests/durability/crash`.
+This is the selection that runs each time: of the longer workloads one state in five. The rest:
+`pytest -m exhaustive tests/durability/crash`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""All of it: every workload of up to three operations, on both readings of the file system, with and without hard links.
+"""All of it: every workload of up to three operations of every provider, on both readings of the file system, with and
+without hard links.
 
     MAILISMUS_CRASH_POINTS=DIRECTORY nice pytest -m exhaustive tests/durability/crash
 
-takes hours, and goes on where it was interrupted: what is done is kept in the directory, or in pytest's cache. With `-s` it
-says for each part how many states it looked at; the sum comes at the end.
+takes hours (`-k chunk-`, `-k log-`: of one provider), and goes on where it was interrupted: what is done is kept in the
+directory, or in pytest's cache. With `-s` it says for each part how many states it looked at; the sum comes at the end.
 """
 
 from __future__ import annotations
@@ -12,14 +13,28 @@ from pathlib import Path
 
 import pytest
 
-from tests.durability.crash.catalogue import CLUSTERED
+from tests.durability.crash.catalogue import catalogue_of
 from tests.durability.crash.explorer import Explorer, Tally
 from tests.durability.crash.fingerprint import fingerprint
 from tests.durability.crash.operations import DoesNotApply
 from tests.durability.crash.progress import Progress, path_for
-from tests.durability.crash.workloads import LONGER, SHALLOW, Task, all_beginning_with
+from tests.durability.crash.workloads import SHALLOW, Task, all_beginning_with, longer
+from tests.durability.subjects.interface import Subject
+from tests.durability.subjects.named import SUBJECTS
 
-LINKS = pytest.mark.parametrize("hardlinks", [False, True], ids=["counted", "hardlinks"])
+PROVIDERS = {name: SUBJECTS[name] for name in ("clustered", "log", "chunk")}
+LINKS = {True: "hardlinks", False: "counted"}
+SETTINGS = [
+    pytest.param(subject, links, id=f"{name}-{LINKS[links]}")
+    for name, subject in PROVIDERS.items()
+    for links in ([False, True] if subject.has_links else [False])
+]
+FIRST = [
+    pytest.param(subject, links, first, id=f"{name}-{LINKS[links]}-{first}")
+    for name, subject in PROVIDERS.items()
+    for first in catalogue_of(subject).every
+    for links in ([False, True] if subject.has_links else [False])
+]
 
 
 @pytest.fixture(scope="module")
@@ -27,13 +42,21 @@ def code() -> str:
     return fingerprint()
 
 
-def look_at(tasks: list[Task], name: str, code: str, request: pytest.FixtureRequest, tally: Tally, hardlinks: bool) -> None:
+def look_at(
+    subject: Subject,
+    tasks: list[Task],
+    name: str,
+    code: str,
+    request: pytest.FixtureRequest,
+    tally: Tally,
+    hardlinks: bool,
+) -> None:
     """All that is not done yet."""
     cache: pytest.Cache | None = getattr(request.config, "cache", None)
     cached = Path(str(cache.mkdir("crash-points"))) if cache is not None else None
-    part = f"{name.replace(' ', '-')}-{'hardlinks' if hardlinks else 'counted'}"
+    part = f"{subject.name}-{name.replace(' ', '-')}-{LINKS[hardlinks]}"
     progress = Progress(path_for(part, cached), code)
-    explorer = Explorer(hardlinks=hardlinks)
+    explorer = Explorer(subject, hardlinks=hardlinks)
     cut: set[tuple[str, ...]] = set()
     for task in tasks:
         if str(task) in progress.done or any(task.names[: len(names)] == names for names in cut):
@@ -48,16 +71,19 @@ def look_at(tasks: list[Task], name: str, code: str, request: pytest.FixtureRequ
 
 
 @pytest.mark.exhaustive
-@LINKS
-@pytest.mark.parametrize("first", CLUSTERED.every)
+@pytest.mark.parametrize(("subject", "hardlinks", "first"), FIRST)
 def test_all_workloads_that_begin_with(
-    first: str, hardlinks: bool, code: str, request: pytest.FixtureRequest, tally: Tally
+    subject: Subject, hardlinks: bool, first: str, code: str, request: pytest.FixtureRequest, tally: Tally
 ) -> None:
-    look_at(list(all_beginning_with(first)), first, code, request, tally, hardlinks)
+    tasks = list(all_beginning_with(first, catalogue_of(subject)))
+    look_at(subject, tasks, first, code, request, tally, hardlinks)
 
 
 @pytest.mark.exhaustive
-@LINKS
-def test_longer_workloads(hardlinks: bool, code: str, request: pytest.FixtureRequest, tally: Tally) -> None:
-    tasks = [Task(names[:count], SHALLOW) for names in LONGER.values() for count in range(4, len(names) + 1)]
-    look_at(tasks, "longer", code, request, tally, hardlinks)
+@pytest.mark.parametrize(("subject", "hardlinks"), SETTINGS)
+def test_longer_workloads(
+    subject: Subject, hardlinks: bool, code: str, request: pytest.FixtureRequest, tally: Tally
+) -> None:
+    found = longer(catalogue_of(subject)).values()
+    tasks = [Task(names[:count], SHALLOW) for names in found for count in range(4, len(names) + 1)]
+    look_at(subject, tasks, "longer", code, request, tally, hardlinks)

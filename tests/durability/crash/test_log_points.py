@@ -16,7 +16,7 @@ from tests.durability.subjects.log import LOG
 
 @pytest.mark.parametrize("task", singles(OPERATIONS), ids=str)
 def test_no_crash_point_of_an_operation_breaks_an_invariant(task: Task, tally: Tally) -> None:
-    tally += Explorer(LOG).explore(task.names, QUICK)
+    tally += Explorer(LOG).explore(task.names, SELECTED)
 
 
 @pytest.mark.parametrize("name", OPERATIONS.needs_another)

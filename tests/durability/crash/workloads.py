@@ -24,7 +24,7 @@ SHALLOW = Depth(BOTH, drain_each=97)
 DEEP = Depth(BOTH, is_deep=True, drain_each=97)
 QUICK = Depth(POSIX, drain_each=197)
 SELECTED = Depth(POSIX, drain_each=37, look_each=5)
-"""Longer workloads each time; all of their trees: the exhaustive form."""
+"""Longer workloads, and operations of the log and of chunks, each time; all of their trees: the exhaustive form."""
 
 
 @attrs.frozen
@@ -115,6 +115,8 @@ LONGER: dict[str, Names] = {
     ),
     "words behind an open cluster": ("append", "store with words", "checkpoint", "restart", "bounce", "checkpoint"),
     "words are said again": ("store with words", "fail a barrier", "retry while moved", "restart at once", "checkpoint"),
+    "redirected": ("store three", "redirect", "restart", "redirect"),
+    "redirected while it rests": ("store three", "checkpoint", "redirect", "restart", "redirect"),
     "marked again": ("append", "deliver", "checkpoint", "restart", "checkpoint", "restart", "checkpoint"),
 }
 """Longer ones, each for something that three operations do not bring about; those that find most come first."""

@@ -96,13 +96,21 @@ class World:
         self.commit([self.send(count, size, head=head)])
         self.settle_down()
 
-    def settle(self, message: Message, entries: Sequence[Entry], area: Area | None, delay_s: float = 0.0) -> None:
-        """Ask for it."""
+    def settle(
+        self,
+        message: Message,
+        entries: Sequence[Entry],
+        area: Area | None,
+        delay_s: float = 0.0,
+        new_words: bytes | None = None,
+    ) -> None:
+        """Ask for it. `new_words`: of the entries; None: those of a message that has some change by turns."""
         settlements = []
         for entry in entries:
             attempts = entry.attempts + (area is not None)
             queue_id = QueueId(message.spool_id, entry.number)
             words = (b"", b"tries=%d" % attempts, None)[attempts % 3] if message.words is not None else None
+            words = words if new_words is None else new_words
             settlement = Settlement(queue_id, area, self.now() + delay_s, attempts, LATER, b"mx[192.0.2.9]:25", words)
             self.disk.mark(Asked(settlement))
             settlements.append(settlement)

@@ -69,10 +69,18 @@ def faults_of(kind: Kind, call: int, number: int, span: Span) -> Iterator[Fault]
             yield Fault(call, number, span, is_short=True)
 
 
-def every_case(number: int, span: Span, *, hardlinks: bool, ending: Ending) -> Iterator[Case]:
-    """All calls of the workload."""
-    for kind, calls in kinds(rehearse(hardlinks=hardlinks)).items():
-        for call in calls:
+def every_case(
+    number: int,
+    span: Span,
+    *,
+    ending: Ending,
+    hardlinks: bool = False,
+    subject: Subject = CLUSTERED,
+    scenario: Scenario = MAIL,
+) -> Iterator[Case]:
+    """All calls of the workload, those of the scenario's stage."""
+    for kind, calls in kinds(rehearse(subject, hardlinks=hardlinks, scenario=scenario), subject).items():
+        for call in calls if scenario.stage in ("", kind.stage) else ():
             for fault in faults_of(kind, call, number, span):
                 yield Case(fault, hardlinks, ending, kind)
 

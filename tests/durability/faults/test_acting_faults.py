@@ -5,13 +5,14 @@ from __future__ import annotations
 import errno
 import gc
 import itertools
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from tests.durability.faults.acting import ACTING, STAGE
-from tests.durability.faults.case import rehearse, run
-from tests.durability.faults.cases import Case, bounded_selection, faults_of, kinds
+from tests.durability.faults.case import Ending, rehearse, run
+from tests.durability.faults.cases import ERRNOS, Case, bounded_selection, every_case, faults_of, kinds
 from tests.durability.faults.disk import Span
 from tests.durability.subjects.chunk import CHUNK
 from tests.durability.subjects.clustered import CLUSTERED
@@ -82,6 +83,22 @@ def test_no_failing_call_breaks_an_act(subject: Subject, part: int) -> None:
 def test_no_case_of_the_selection_breaks_an_act(subject: Subject) -> None:
     for case in bounded_selection(subject, ACTING):
         _run(case, subject)
+
+
+@pytest.mark.exhaustive
+@SUBJECTS
+@pytest.mark.parametrize("ending", list(Ending), ids=lambda one: one.name.lower())
+@pytest.mark.parametrize("span", list(Span), ids=lambda one: one.name.lower())
+@pytest.mark.parametrize("number", ERRNOS, ids=os.strerror)
+def test_no_call_at_all_breaks_an_act(subject: Subject, number: int, span: Span, ending: Ending) -> None:
+    if span is Span.ONCE and ending is Ending.CUT:
+        return  # as with the other ending: a fault that is over needs no healing
+    count = 0
+    for case in every_case(number, span, ending=ending, subject=subject, scenario=ACTING):
+        _run(case, subject)
+        count += 1
+    print(f"{count} cases")
+    assert count > 100 or number not in (errno.EIO, errno.EROFS)
 
 
 def _run(case: Case, subject: Subject) -> None:

@@ -27,6 +27,7 @@ from benchmarks.stage.directories import file_system, say, stage
 from benchmarks.stage.providers import add_option, chosen, links
 from benchmarks.stage.servers import Extras, Other, Ours, Single
 from benchmarks.stage.trial import MIXES, NextHop, Trial, keep, trial
+from tests.durability.harness.operator import NO_REPORTS
 from tests.durability.harness.rounds import Ground, Outcome, Plan, Round, Step, in_turn
 from tests.durability.harness.tally import Figures, Record
 from tests.support.power import FileSystem, LoopDisk
@@ -102,7 +103,7 @@ def plan_round(options: argparse.Namespace, number: int, kills: int, seed: int) 
         steps=in_turn(steps, rng),
         longest_s=options.longest,
         least=options.least,
-        extras=Extras(queue=queue, spool=spool),
+        extras=Extras(queue=queue, spool=spool, report=NO_REPORTS if options.acts else ""),
         seed=seed,
         timeout_s=options.timeout,
         has_acts=options.acts,

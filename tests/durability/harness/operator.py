@@ -1,8 +1,11 @@
-"""An administrator who acts on the queue while its server is killed: hold, release, delete, rules for mail to come, undo.
+"""An administrator who acts on the queue while its server is killed: hold, release, delete, bounce, redirect, rules for mail
+to come, undo.
 
-The filters select by digits of the numbers of messages, so that acts lie upon each other. What a kill cut off is left to the
-next start. In the end all acts are undone, the newest first: then no entry may be held or deleted, and each was in
-one state all the time. What that means for the mail itself is the judgement of the round: it must arrive, once.
+The filters select by digits of the numbers of messages, so that acts lie upon each other. Redirections lead to the same next
+hop, for many entries at once; or single recipients to another domain, where the sink knows them. No report is written
+(`NO_REPORTS`), so that every bounce can be undone. What a kill cut off is left to the next start. In the end all acts are
+undone, the newest first: then no entry may be held or deleted, and each was in one state all the time. What that means for
+the mail itself is the judgement of the round: it must arrive, once.
 """
 
 from __future__ import annotations
@@ -28,8 +31,16 @@ from mailismus.queue.acts.act import UNDOABLE, ActKind, ActState
 from mailismus.queue.provider import IPlanCounter
 from tests.support.processes import TrialError
 
-KINDS = (ActKind.HOLD, ActKind.HOLD, ActKind.DELETE, ActKind.DELETE, ActKind.RELEASE, ActKind.HOLD_INCOMING)
+KINDS = (
+    *(ActKind.HOLD, ActKind.HOLD, ActKind.DELETE, ActKind.DELETE, ActKind.RELEASE, ActKind.HOLD_INCOMING),
+    *(ActKind.BOUNCE, ActKind.REDIRECT, ActKind.REDIRECT),
+)
 """What is ordered, by chance; an undoing comes as often as all of it."""
+NO_REPORTS = "<delay_start>6h</delay_start>"
+"""A setting of `report`: longer than a round."""
+OTHER_DOMAIN = "moved.trial.example"
+SAMPLE = 50
+"""Entries of which one gets another recipient."""
 MOST_OPEN = 12
 """Acts that wait for their undoing; of more the next one is undone."""
 FINAL = frozenset((ActState.DONE, ActState.UNDONE))
@@ -54,9 +65,9 @@ class Acted:
 class Operator(threading.Thread):
     """Orders acts of the server at this socket until `end`."""
 
-    def __init__(self, socket_path: Path, seed: int) -> None:
+    def __init__(self, socket_path: Path, seed: int, sink_port: int) -> None:
         super().__init__(daemon=True)
-        self._path, self._rng = socket_path, random.Random(seed)
+        self._path, self._rng, self._relay = socket_path, random.Random(seed), f"127.0.0.1:{sink_port}"
         self._is_over = threading.Event()
         self.acted = Acted()
 
@@ -86,8 +97,20 @@ class Operator(threading.Thread):
         kind = rng.choice(KINDS)
         words = [f"recipient=*{rng.randrange(10)}@*"] if rng.random() < 0.7 else ["domain=to.trial.example", "larger=2K"]
         for_s = rng.choice((None, None, 1.0, 3.0)) if kind in (ActKind.HOLD, ActKind.HOLD_INCOMING) else None
-        list(act(source, kind, words, "trial", None, for_s))
-        self.acted.ordered[kind.value] += 1
+        to = ""
+        if kind is ActKind.REDIRECT:
+            words, to = self._other_way(source, words)
+        list(act(source, kind, words, "trial", None, for_s, to))
+        self.acted.ordered[f"{kind.value} to a recipient" if "@" in to else kind.value] += 1
+
+    def _other_way(self, source: ServerSource, words: list[str]) -> tuple[list[str], str]:
+        """Return what is redirected, and where to: one recipient to another domain, or these to a relay."""
+        if self._rng.random() < 0.7:
+            found = [entry for message in source.messages((), SAMPLE) for entry in message.entries]
+            if found:
+                recipient = self._rng.choice(found).final_recipient.decode()
+                return [f"recipient={recipient}"], f"{recipient.partition('@')[0]}@{OTHER_DOMAIN}"
+        return words, self._relay
 
 
 @contextlib.contextmanager

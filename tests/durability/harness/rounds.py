@@ -160,7 +160,7 @@ class Round:
         first = plan.number * MESSAGES_A_ROUND
         generator = made.start_generator(self._place.port, 0, plan.rate, plan.seed, first)
         socket_path = self._place.directory / "admin.sock"
-        operator = Operator(socket_path, plan.seed) if plan.has_acts else None
+        operator = Operator(socket_path, plan.seed, made.sink_port) if plan.has_acts else None
         if operator is not None:
             operator.start()
         previous = None

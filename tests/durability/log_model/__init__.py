@@ -1,4 +1,4 @@
-"""The log-structured queue as a model that is explored state by state: what a crash and a start make of it.
+"""The log-structured queue as a model, explored state by state: what a crash, a failing barrier and a start make of it.
 
     python -m tests.durability.model --provider log                     every scenario: no state may break an invariant
     python -m tests.durability.model --provider log -s hangs            one of them
@@ -11,6 +11,7 @@ any order; `replay` is what a start believes; `promises` is what was promised.
     state      records, what the process knows, what was promised    |  starts     what a start does
     replay     what a start believes                                 |  promises   what must hold
     requests   mail, outcomes, starts of work, moves; batches        |  explore    every order of acts, and every crash
+    failures   barriers that fail
     rounds     marks, positions, free segments                       |  scenarios  what is explored, and the rules left out
 
 Cells of the disk (`tests.durability.model.disk`):
@@ -29,6 +30,7 @@ garbage when), `commit.items` and `commit.asked` (which records stand together),
 - What rests and what waits in memory is one: an envelope on which no work has begun.
 - A free segment is gone. Its name, and the use of its file for another segment, are left to the crash points.
 
-*Not here*: barriers that fail, and failed segments; bytes and damage (a mark is there or not: it takes damage to tell the
-two kinds apart); due times and runners of single intervals; message files; the epochs of spool ids.
+*Not here*: segments that lost their names, and those that can't be begun; settlements that a report's commit takes along,
+and that may fail; bytes and damage (a mark is there or not: it takes damage to tell the two kinds apart); due times and
+runners of single intervals; message files; the epochs of spool ids.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from tests.durability.log_model import requests, rounds, starts
+from tests.durability.log_model import failures, requests, rounds, starts
 from tests.durability.log_model.promises import check
 from tests.durability.log_model.replay import recover
 from tests.durability.log_model.state import Left, Sent, Setting, State
@@ -32,8 +32,9 @@ def explore(setting: Setting, most_states: int) -> Explored:
 
 def _begin(setting: Setting) -> tuple[State, str]:
     scenario = setting.scenario
-    left = Left(scenario.kills, scenario.powers, scenario.rounds, scenario.moves, scenario.starts, scenario.others)
-    state = State(frozenset(), None, (Sent("-", ()),) * len(scenario.messages), Left(9, 9, 9, 9, 9, 9))
+    bounds = scenario.kills, scenario.powers, scenario.rounds, scenario.moves, scenario.starts, scenario.others
+    left = Left(*bounds, scenario.failures)
+    state = State(frozenset(), None, (Sent("-", ()),) * len(scenario.messages), Left(9, 9, 9, 9, 9, 9, 9))
     for label in scenario.begun:
         following = next((after for name, after in successors(state, setting) if name == label), None)
         if not isinstance(following, State):
@@ -66,6 +67,8 @@ def _acts(world: World) -> Iterator[tuple[str, Act]]:
     memory = world.memory
     if memory.stage < 2:
         yield ("own barrier", starts.has_barrier) if memory.stage == 0 else ("up", starts.has_started)
+        if world.left.failures:
+            yield ("own barrier FAILS" if memory.stage == 0 else "the sync of its marks FAILS"), failures.start_fails
         return
     yield from _requests(world)
     if memory.prepared:
@@ -74,6 +77,8 @@ def _acts(world: World) -> Iterator[tuple[str, Act]]:
         yield f"batch {memory.sequence + 1} written", requests.write_batch
     if memory.flight is not None:
         yield f"barrier of batch {memory.sequence}", requests.barrier
+        if world.left.failures:
+            yield f"barrier of batch {memory.sequence} FAILS", failures.barrier_fails
     if memory.untold is not None:
         yield f"batch {memory.sequence} told", requests.tell
     yield from _round(world)
@@ -81,9 +86,9 @@ def _acts(world: World) -> Iterator[tuple[str, Act]]:
 
 def _requests(world: World) -> Iterator[tuple[str, Act]]:
     number = next((n for n, one in enumerate(world.sent) if one.status == "-"), None)
-    if number is not None:
+    if number is not None and not world.memory.is_recovering:
         yield f"message {number} arrives", partial(requests.submit, number=number)
-    if world.left.others:
+    if world.left.others and not world.memory.is_recovering:
         yield "other mail", requests.pass_by
     for name, known in sorted(world.memory.envelopes):
         for recipient, attempts in known.entries:
@@ -112,8 +117,19 @@ def _round(world: World) -> Iterator[tuple[str, Act]]:
         "begun": ("second block written", rounds.write_second_block),
         "half": ("positions synced", rounds.sync_positions),
         "durable": ("segments freed", rounds.end),
+        "unlinked": ("failed segments removed", rounds.remove_failed),
     }
+    if now.stage == "durable" and rounds.has_removable(world):
+        yield "failed segments unlinked", rounds.unlink_failed
+        return
     yield steps[now.stage]
+    if not world.left.failures:
+        return
+    if now.stage == "written":
+        for segment in sorted(rounds.marked_segments(now)):
+            yield f"the sync of marks in segment {segment} FAILS", partial(failures.marks_fail, segment=segment)
+    elif now.stage in ("begun", "half"):
+        yield "the sync of positions FAILS", failures.positions_fail
 
 
 def _examine(state: State, setting: Setting) -> None:

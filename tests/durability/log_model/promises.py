@@ -39,7 +39,7 @@ def check(disk: Disk, envelopes: Iterable[Known], sent: tuple[Sent, ...]) -> Non
             if not sure <= attempts <= asked:
                 raise Broken(f"I3: a durable retry is undone: {which}")
         is_touched = any(fate or asked for fate, _, asked in one.fates)
-        if one.status == "s" and not is_touched and 0 < alive < len(one.fates):
+        if one.status in "sr" and not is_touched and 0 < alive < len(one.fates):
             raise Broken(f"I4: half of message {number}")
     if found:
         raise Broken(f"I4: entries of nobody: {sorted(found)}")

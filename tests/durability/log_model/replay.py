@@ -151,8 +151,11 @@ def _envelopes(
     missing = {place for place, work in works.items() if not work.is_garbage}
     for one in found:
         number = one.header.number
+        is_ignored = positions is not None and number in positions.ignored
         is_read = bool(one.batches) and one.batches[-1].sequence >= first
         for batch in one.batches:
+            if is_ignored and (last is None or batch.sequence != last.sequence):  # the last one a start writes again
+                continue
             for at, record in enumerate(batch.records):
                 if not isinstance(record, Envelope):
                     continue

@@ -149,7 +149,7 @@ def barrier(world: World) -> None:
 def tell(world: World) -> None:
     """It counts; only now it is answered, and what it says may be marked."""
     memory = world.memory
-    world.know(untold=None, applied=memory.sequence)
+    world.know(untold=None, applied=memory.sequence, is_recovering=False)
     at = 0
     for item in memory.untold or ():
         _apply(world, item, memory.sequence, at)
@@ -163,7 +163,7 @@ def _apply(world: World, item: Item, sequence: int, at: int) -> None:
         world.sent[item.subject] = world.sent[item.subject]._replace(status="a")
     elif item.kind == "late":
         _lay(world, item, (sequence, at))
-    elif item.kind != "other":
+    elif item.kind not in ("other", "denial"):
         assert isinstance(item.subject, tuple)
         known = world.memory.known(item.subject) if item.subject in dict(world.memory.envelopes) else None
         if item.kind == "settle":

@@ -5,6 +5,7 @@ marks written --synced--> positions: first block written --synced, second writte
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import cast
 
 from tests.durability.log_model.state import Batch, Envelope, Positions, Round
@@ -16,7 +17,7 @@ def begin(world: World) -> None:
     """Marks of what is garbage, and of what is worked on, in segments that are complete."""
     world.spend(rounds=1)
     memory = world.memory
-    garbage = {one for one in memory.garbage if one.segment != memory.segment}
+    garbage = {one for one in memory.garbage if one.segment != memory.segment and one.segment not in memory.failed}
     waits = world.keeps("a mark is written behind the record that allows it")
     going = {item.subject for item in world.coming() if item.kind == "settle"} if not waits else set()
     works = {
@@ -24,6 +25,7 @@ def begin(world: World) -> None:
         for name, known in memory.envelopes
         if not known.is_marked
         and known.segment != memory.segment
+        and known.segment not in memory.failed
         and (known.is_recorded or (not waits and (known.is_start_asked or (name in going and not known.left))))
     }
     now = Round("written", frozenset(garbage), frozenset(works))
@@ -36,10 +38,19 @@ def _keys(now: Round) -> set[Key]:
     return {key for _, key in now.works} | {("K", one.segment, one.place) for one in now.garbage}
 
 
-def sync_marks(world: World) -> None:
-    """They are durable."""
+def marked_segments(now: Round) -> set[int]:
+    """The segments with marks that this round has written."""
+    return {cast(int, key[1]) for key in _keys(now)}
+
+
+def sync_marks(world: World, *, but: int = 0) -> None:
+    """They are durable, but for those in the segment `but`."""
     now = world.memory.round
     assert now is not None
+    now = now._replace(
+        garbage=frozenset(one for one in now.garbage if one.segment != but),
+        works=frozenset((name, key) for name, key in now.works if key[1] != but),
+    )
     keys = _keys(now)
     if world.keeps("marks are synced before positions pass their records"):
         world.disk.sync(lambda key: key in keys)
@@ -52,8 +63,22 @@ def sync_marks(world: World) -> None:
 
 def find_positions(world: World) -> Positions:
     """Where the suffix begins, and before which nothing waits."""
-    memory = world.memory
-    pins = [one.pin for one in memory.garbage] if world.keeps("garbage without a durable mark keeps its records") else []
+    removable = _removable(world)
+    while True:
+        suffix, waits = _find_suffix(world, removable)
+        before = frozenset(number for number in removable if _last(world, number) < suffix)
+        if before == removable:
+            break
+        removable = before
+    ignored = tuple(sorted(removable)) if world.keeps("positions tell which failed segments count no more") else ()
+    return Positions(suffix, waits, ignored)
+
+
+def _find_suffix(world: World, removable: frozenset[int]) -> tuple[int, int]:
+    """Garbage in failed segments that are to be removed needs no records."""
+    memory, pins = world.memory, list[int]()
+    if world.keeps("garbage without a durable mark keeps its records"):
+        pins += [one.pin for one in memory.garbage if one.segment not in removable]
     if world.keeps("work keeps its records in the suffix"):
         pins += [known.pin for _, known in memory.envelopes if known.pin]
     if world.keeps("the suffix waits for moves"):
@@ -61,7 +86,24 @@ def find_positions(world: World) -> Positions:
     waiting = [known.place[0] for _, known in memory.envelopes if not known.is_recorded]
     if not world.keeps("positions do not pass what waits"):
         waiting = []
-    return Positions(min(pins, default=memory.applied + 1), min(waiting, default=memory.applied + 1))
+    return min(pins, default=memory.applied + 1), min(waiting, default=memory.applied + 1)
+
+
+def _removable(world: World) -> frozenset[int]:
+    """The failed segments in which nothing is needed."""
+    return world.memory.failed - _needed(world)
+
+
+def _needed(world: World) -> set[int]:
+    """Segments with live envelopes, or with contents of such."""
+    needed: set[int] = set()
+    if world.keeps("a segment with a live envelope stays"):
+        needed |= {known.segment for _, known in world.memory.envelopes}
+    if world.keeps("the content of a live envelope stays"):
+        needed |= {known.content for _, known in world.memory.envelopes}
+        records = [record for item in world.coming() for record in item.records]
+        needed |= {record.content for record in records if isinstance(record, Envelope)}
+    return needed
 
 
 def write_positions(world: World) -> None:
@@ -101,6 +143,41 @@ def sync_positions(world: World) -> None:
     world.know(round=now._replace(stage="durable"), written=now.positions, is_trusted=True)
 
 
+def has_removable(world: World) -> bool:
+    """Whether the durable positions tell of failed segments that are there."""
+    now = world.memory.round
+    return now is not None and bool(world.memory.failed.intersection(now.positions.ignored))
+
+
+def unlink_failed(world: World) -> None:
+    """The failed segments of which the positions tell lose their names."""
+    now = world.memory.round
+    assert now is not None
+    for number in now.positions.ignored:
+        world.disk.exchange(("H", number), None)
+    world.know(round=now._replace(stage="unlinked"))
+
+
+def remove_failed(world: World) -> None:
+    """They have lost them durably."""
+    now = world.memory.round
+    assert now is not None
+    world.disk.sync(lambda key: key[0] == "H" and key[1] in now.positions.ignored)
+    for key in [key for key in world.disk if key[0] in ("H", "B", "K") and key[1] in now.positions.ignored]:
+        del world.disk[key]
+    _forget(world, now)
+
+
+def _forget(world: World, now: Round) -> None:
+    """What lay in removed segments is nowhere."""
+    gone = frozenset(now.positions.ignored)
+    world.know(
+        failed=world.memory.failed - gone,
+        garbage=frozenset(one for one in world.memory.garbage if one.segment not in gone),
+        round=now._replace(stage="durable"),
+    )
+
+
 def end(world: World) -> None:
     """Segments that nobody needs are free."""
     now = world.memory.round
@@ -112,21 +189,27 @@ def end(world: World) -> None:
 def free(world: World, positions: Positions) -> None:
     """Free what lies before these positions, and nothing lives in."""
     memory = world.memory
-    needed = {known.segment for _, known in memory.envelopes} | {memory.segment}
-    if not world.keeps("a segment with a live envelope stays"):
-        needed = {memory.segment}
-    if world.keeps("the content of a live envelope stays"):
-        needed |= {known.content for _, known in memory.envelopes}
-        records = [record for item in world.coming() for record in item.records]
-        needed |= {record.content for record in records if isinstance(record, Envelope)}
+    needed = {memory.segment} | _needed(world) | memory.failed
+    needed |= _deniers(world)
     if world.keeps("a segment is free when its marks are durable"):
         needed |= {one.segment for one in memory.garbage}
     for number in sorted(cast(int, key[1]) for key in list(world.disk) if key[0] == "H"):
-        last = max((batch.sequence for batch in _batches(world, number)), default=0)
-        is_before = last < positions.suffix or not world.keeps("a segment is free when the suffix begins behind it")
+        is_before = _last(world, number) < positions.suffix
+        is_before = is_before or not world.keeps("a segment is free when the suffix begins behind it")
         if number not in needed and is_before:
             for key in [key for key in world.disk if key[0] in ("H", "B", "K") and key[1] == number]:
                 del world.disk[key]
+
+
+def _deniers(world: World) -> set[int]:
+    """The segments behind failed ones."""
+    numbers = sorted(cast(int, key[1]) for key, cell in world.disk.items() if key[0] == "H" and cell[0])
+    return {following for number, following in pairwise(numbers) if number in world.memory.failed}
+
+
+def _last(world: World, number: int) -> int:
+    """Sequence number of the last good batch of a segment: of the failed one nothing counts."""
+    return max((batch.sequence for batch in _batches(world, number) if batch.sequence <= world.memory.applied), default=0)
 
 
 def _batches(world: World, number: int) -> list[Batch]:

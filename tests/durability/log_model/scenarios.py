@@ -99,6 +99,33 @@ SCENARIOS: dict[str, Scenario] = {
         kills=1,
         others=1,
     ),
+    "fails": Scenario(_TWO, kills=1, failures=1, others=1),
+    "fails-stored": Scenario(_TWO, begun=_STORED, kills=1, failures=1, rounds=1, others=1),
+    "fails-retried": Scenario(retries=1, begun=_STORED, kills=1, failures=1, rounds=1, others=1),
+    "fails-behind": Scenario(retries=1, begun=(*_STORED, *_others(3)), kills=1, powers=0, failures=1, rounds=1, others=1),
+    "fails-twice": Scenario(begun=_STORED, kills=1, failures=2, rounds=0, others=1),
+    "fails-marked": Scenario(begun=(*_STORED, _END, *_batch(3)), kills=1, failures=1, rounds=3, others=1),
+    "fails-marked-work": Scenario(begun=_WORKS, moves=1, kills=1, failures=1, rounds=3, others=1),
+    "fails-positions": Scenario(begun=(*_STORED, _END, *_batch(3), *_others(4)), failures=1, rounds=3, kills=1, others=0),
+    "fails-blocks": Scenario(
+        begun=(*_MARKED, _END, *_batch(4), "marks written", "marks synced", "positions written", "second block written"),
+        kills=0,
+        failures=1,
+        rounds=2,
+        others=1,
+    ),
+    "fails-start": Scenario(begun=(*_STORED, _END, "batch 3 written", "kill -9"), failures=1, kills=1, rounds=1, others=0),
+    "fails-removed": Scenario(
+        retries=1,
+        begun=(
+            *(*_STORED, *_others(3), _RETRY, "batch 4 written", "barrier of batch 4 FAILS", *_batch(4)),
+            *("end of message 0 recipient 0", *_batch(5)),
+        ),
+        kills=2,
+        powers=1,
+        rounds=3,
+        others=1,
+    ),
     "moving-retried": Scenario(retries=1, begun=(*_STORED, _RETRY, *_batch(3), *_others(4), "move of (3, 0)", _MOVE[1])),
 }
 
@@ -125,6 +152,13 @@ MUTANTS: dict[str, str] = {
     "an envelope waits until a record about it is durable": "started-while-moved",
     "a batch that is written again keeps its marks": "moving-resting",
     "work keeps the moves that lead to it": "moved-then-worked",
+    "a barrier that failed is not tried again": "fails",
+    "positions tell which failed segments count no more": "fails-marked",
+    "a sync of marks that failed is not tried again": "fails-marked",
+    "a start makes the positions durable by which it ignores segments": "fails-marked",
+    "positions whose sync failed count for nothing": "fails-positions",
+    "positions whose sync failed are replaced by a new file": "fails-blocks",
+    "a start whose barrier failed ends": "fails-start",
 }
 """What is left out, and where to look for the damage."""
 

@@ -17,16 +17,29 @@ def start(world: World) -> None:
     found = recover(world.disk, world.setting)
     last = found.last
     sequence = last.sequence if last is not None else found.horizon + 1
+    failed = _failed(world, found)
+    is_kept = world.keeps("a start makes the positions durable by which it ignores segments")
+    if found.positions is not None and found.positions.ignored and is_kept:
+        for at in range(2):
+            world.disk.exchange(("P", at), found.positions)
+        world.disk.sync(lambda key: key[0] == "P")
     if last is not None and not world.keeps("a start acts on nothing before its own barrier"):
         slot = world.scenario.slots  # what was found is believed, and the next segment follows
-        world.remember(Memory(2, found.number, slot, last.sequence, last.sequence, found.horizon))
+        world.remember(Memory(2, found.number, slot, last.sequence, last.sequence, found.horizon, failed=failed))
         return _believe(world, found)
-    world.remember(Memory(0, found.number, 0, sequence, sequence, found.horizon))
+    world.remember(Memory(0, found.number, 0, sequence, sequence, found.horizon, failed=failed))
     begin_segment(world, found.number + 1, sequence - 1)
     if last is not None and not world.keeps("a batch that is written again keeps its marks"):
         last = last._replace(marked=frozenset())
     put_batch(world, last if last is not None else Batch(sequence, (Other(-1),)))
     return None
+
+
+def _failed(world: World, found: Found) -> frozenset[int]:
+    """The failed segments that positions told of, and that are there still."""
+    if found.positions is None:
+        return frozenset()
+    return frozenset(found.positions.ignored) & {one.header.number for one in found.segments}
 
 
 def has_barrier(world: World) -> None:
@@ -58,7 +71,7 @@ def _believe(world: World, found: Found) -> None:
     world.know(envelopes=frozenset(found.envelopes.items()), garbage=garbage)
     alive = {(known.message, number): attempts for known in found.envelopes.values() for number, attempts in known.entries}
     for number, one in enumerate(world.sent):
-        if one.status not in "sa":
+        if one.status not in "sar":
             continue
         here = [alive.get((number, recipient)) for recipient in range(len(one.fates))]
         fates: tuple[Fate, ...] = tuple(

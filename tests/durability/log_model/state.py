@@ -73,10 +73,12 @@ class Header(NamedTuple):
 
 
 class Positions(NamedTuple):
-    """Where the working suffix begins, and a sequence number before which no live envelope waits."""
+    """Where the working suffix begins, a sequence number before which no live envelope waits, and the failed segments that
+    are to be removed."""
 
     suffix: int
     first: int
+    ignored: tuple[int, ...] = ()
 
 
 class Item(NamedTuple):
@@ -122,7 +124,8 @@ class Garbage(NamedTuple):
 
 
 class Round(NamedTuple):
-    """A round under way, behind its last act: marks `written`, positions `begun`, `half` or `durable`."""
+    """A round under way, behind its last act: marks `written`, positions `begun`, `half` or `durable`, failed segments
+    `unlinked`."""
 
     stage: str
     garbage: frozenset[Garbage] = frozenset()
@@ -156,6 +159,10 @@ class Memory(NamedTuple):
     """This process has written them."""
     denied: frozenset[Key] = frozenset()
     """Marks that a start writes before anything else."""
+    failed: frozenset[int] = frozenset()
+    """Segments of which a barrier, or a sync of marks, has failed."""
+    is_recovering: bool = False
+    """A barrier failed, and what was kept is not durable yet: no mail is taken."""
 
     def known(self, name: Place) -> Known:
         """The envelope of this first place."""
@@ -170,14 +177,16 @@ for."""
 
 
 class Sent(NamedTuple):
-    """What the world knows of a message. `status`: - not sent, s sent, a acknowledged or found by a start, x gone."""
+    """What the world knows of a message. `status`: - not sent, s sent, a acknowledged or found by a start, r refused with
+    451, x gone."""
 
     status: str
     fates: tuple[Fate, ...]
 
 
 class Left(NamedTuple):
-    """How often each may still happen: a kill, a power cut, a round, a move, a start record, other mail."""
+    """How often each may still happen: a kill, a power cut, a round, a move, a start record, other mail, a barrier that
+    fails."""
 
     kills: int
     powers: int
@@ -185,6 +194,7 @@ class Left(NamedTuple):
     moves: int
     starts: int
     others: int
+    failures: int
 
 
 class State(NamedTuple):
@@ -209,6 +219,7 @@ class Scenario(NamedTuple):
     moves: int = 0
     starts: int = 0
     others: int = 1
+    failures: int = 0
     begun: tuple[str, ...] = ()
 
 

@@ -68,7 +68,7 @@ ACTS_RULES: dict[str, Rule] = {
     ),
     "acts: an entry is marked with its act": _acts(
         "marking",
-        '    facts[ACT] = _join([name_of(number).encode("ascii"), *_split(facts.get(ACT))])\n',
+        '    facts[ACT] = _join([act_name(number).encode("ascii"), *_split(facts.get(ACT))])\n',
         "    facts[ACT] = _join(_split(facts.get(ACT)))\n",
     ),
     "acts: an undoing restores what the act itself has": _acts(
@@ -82,6 +82,38 @@ ACTS_RULES: dict[str, Rule] = {
     ),
     "acts: what is kept ends by its time": _acts(
         "keeping", "        for area in (Area.HELD, Area.DELETED):\n", "        for area in (Area.HELD,):\n"
+    ),
+    "redirect: what goes there already is passed over": _acts(
+        "decide",
+        "        return _has_redirected(act, entry) or is_sent_to(entry.recipient, entry.words, act.order.to)\n",
+        "        return _has_redirected(act, entry)\n",
+    ),
+    "redirect: an undoing takes its own redirection alone": _acts(
+        "decide", "[one for one in redirects_of(entry.words) if one.act != act.number]", "[]"
+    ),
+    "redirect: a bounce keeps its redirection": _acts(
+        "decide", "        return entry.area is not Area.BOUNCES and ", "        return "
+    ),
+    "redirect: the file tells of a recipient apart from a relay": _acts(
+        "record", "_MEMBERS[is_address(order.to)]: order.to", '"relay": order.to'
+    ),
+    "redirect: an act has one of both": _acts(
+        "record", "    (name,) = _MEMBERS.values() & value.keys()\n", "    name = max(_MEMBERS.values() & value.keys())\n"
+    ),
+    "redirect: the newest decides": _queue("redirect", "key=lambda one: one.act, reverse=True)", "key=lambda one: one.act)"),
+    "redirect: a recipient that is newer than a relay goes its own way": _queue(
+        "redirect",
+        "    return None if not redirects or is_address(redirects[0].target) else redirects[0].target\n",
+        "    return next((one.target for one in redirects if not is_address(one.target)), None)\n",
+    ),
+    "redirect: a comma of an address parts nothing": _queue(
+        "redirect", "    return escape(address, _SEPARATORS)\n", "    return address\n"
+    ),
+    "redirect: the words have room for the longest recipients": _queue(
+        "redirect", "        if _length_of(facts[TO]) <= LONGEST_TO:\n", "        if True:\n"
+    ),
+    "redirect: what is no address tells of none": _queue(
+        "redirect", "number is not None and parse(target) == target", "number is not None"
     ),
     "rules: a rule is in force behind its write": _acts(
         "acts",

@@ -67,7 +67,7 @@ LOG_RULES: dict[str, Rule] = {
         "journal/replay", "return number if name == free_name(number) else 0", "return number"
     ),
     "the log: positions of an earlier run are synced before they are written over": _log(
-        "control/rounds", "            if not is_sure:", "            if False:"
+        "recovery/positions_file", "            if not is_sure:", "            if False:"
     ),
     "the log: a start cuts no batch that may be damaged": _at(
         "journal/replay", "        if end and self.is_torn:\n", "        if False:\n"
@@ -80,7 +80,9 @@ LOG_RULES: dict[str, Rule] = {
     "the log: positions do not pass what rests": _log(
         "control/rounds", "            waiting.append(LogPlace(resting, 0))\n", "            pass\n"
     ),
-    "the log: positions are there twice": _log("control/rounds", "for offset in (0, BLOCK):", "for offset in (0,):"),
+    "the log: positions are there twice": _log(
+        "recovery/positions_file", "for offset in (0, BLOCK):", "for offset in (0,):"
+    ),
     "the log: a segment is free when positions do not need it": _log(
         "control/rounds",
         "        if (suffix, runners, ignored) != self._written:\n",

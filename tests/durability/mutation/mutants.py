@@ -46,6 +46,7 @@ PACKAGES = {
         "mailismus/queue/acts",
         "mailismus/queue/arriving.py",
         "mailismus/queue/coming_back.py",
+        "mailismus/queue/redirect.py",
     ),
 }
 """Of each provider, where its promises are kept. What providers share stands with the first. Maildirs are no provider, and

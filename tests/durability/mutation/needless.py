@@ -32,9 +32,36 @@ _ALL_SAID = (
     "was, or done."
 )
 
+_FORGOTTEN_AGAIN = (
+    "A power cut brings back an empty directory, or one with the state FORGETTING: the command is given again, and no old file "
+    "comes back."
+)
+
 _IN_VAIN = "Segments or pieces without anything that is looked for are read too, and nothing is found in them: speed alone."
 
 NEEDLESS: dict[str, str] = {
+    "order | maildir/store.py | MaildirStore.begin | if userpath not in self._durable_paths: <> with ExitStack() as way, "
+    "ExitStack() as opened:": "Opening makes a missing path itself; both ways all of it is durable before a message is written.",
+    "check | chunks/handler.py | WriteHandler._is_shown | made.links < 2": (
+        "The inode number behind it tells the same: the count alone spares a look."
+    ),
+    "barrier | queue/convert/forgetting.py | _remove_base | disk.sync_directory(os.path.dirname(base))": _FORGOTTEN_AGAIN,
+    "order | queue/convert/forgetting.py | _remove_base | disk.remove_directory(base) <> "
+    "disk.sync_directory(os.path.dirname(base))": _FORGOTTEN_AGAIN,
+    "order | queue/convert/conversion.py | _convert | for root in places.roots: <> for name in ('', _OLD, _NEW):": (
+        "They make different directories, all of them before anything is written into one."
+    ),
+    "order | queue/convert/conversion.py | _build | for root in places.roots: <> try:": (
+        "The comparison reads the same bytes before the barrier and behind it; both stand before the commit instant."
+    ),
+    "order | queue/convert/moving.py | change_places | for root in places.roots: <> remove_tree(disk, places.work)": (
+        "Nothing needs either any more."
+    ),
+    "order | queue/convert/moving.py | _move_names | disk.sync_directory(target) <> disk.sync_directory(source)": (
+        _EITHER_DIRECTORY
+    ),
+    "order | chunk/write/ends.py | EndsWriter._write | if change.kind is ChangeKind.END_NEW: <> "
+    "mark_done(self._queue, change, ending.files.append)": "A change has either a name in todo or marks.",
     "order | log/control/rounds.py | MarkRounds._run | await self._write_positions() <> await self._compaction.rescue()": (
         "Moves only ask for records. Their batch is durable later, and positions speak of what is durable when they are found."
     ),

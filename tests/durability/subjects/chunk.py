@@ -17,6 +17,7 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import Workers
 from mailismus.queue.providers.chunk.assembly import build
+from mailismus.queue.providers.chunk.control.workers import ChunkWorkers
 from mailismus.queue.providers.chunk.provider import ChunkQueue
 from mailismus.queue.providers.chunk.recovery.opening import OpenedChunks, open_chunks
 from tests.chunk.harness import SPLIT, chunk_settings
@@ -92,7 +93,8 @@ class ChunkSubject:
     ) -> ChunkRunning:
         opened = open_chunks(settings, disk, SPLIT)
         generator = NameGenerator(lambda: 1, random_bytes)
-        return ChunkRunning(build(settings, disk, opened, workers, clock, clock.seconds, is_local, generator), opened)
+        three = ChunkWorkers(workers.journal, workers.files, workers.files)
+        return ChunkRunning(build(settings, disk, opened, three, clock, clock.seconds, is_local, generator), opened)
 
     def is_leftover(self, path: str) -> bool:
         return _LEFT(path) is not None

@@ -8,7 +8,8 @@ from pathlib import Path
 import attrs
 import pytest
 
-from mailismus.queue.acts.act import Act, ActKind, ActState, Order, name_of, number_of
+from mailismus.mail.ids import act_name, parse_act_name
+from mailismus.queue.acts.act import Act, ActKind, ActState, Order
 from mailismus.queue.acts.act_file import KEPT_S, MOST_BYTES, ActFile, dump_acts, is_acts_path
 from mailismus.queue.acts.record import begin_event, count_event, encode_event, lines_of, replay
 from tests.fakes.disk import MemoryDisk
@@ -75,18 +76,22 @@ def test_what_a_line_says_that_is_unknown_is_ignored() -> None:
     assert replay(begin + other + count)[:2] == ({1: ACT}, 0)
 
 
-def test_a_redirection_keeps_its_relay() -> None:
-    order = Order(ActKind.REDIRECT, 0, (), "down", relay="[2001:db8::1]:2525")
-    act = Act(1, order, 1_700_000_000.25)
+@pytest.mark.parametrize(("to", "member"), [("[2001:db8::1]:2525", "relay"), ("jürgen@x.example", "recipient")])
+def test_a_redirection_keeps_where_it_leads(to: str, member: str) -> None:
+    act = Act(1, Order(ActKind.REDIRECT, 0, (), "down", to=to), 1_700_000_000.25)
     event = begin_event(act)
+    assert event[member] == to
     assert replay(encode_event(event))[:2] == ({1: act}, 0)
 
 
-def test_a_redirection_without_a_relay_is_no_act_and_no_other_one() -> None:
-    event = begin_event(Act(1, Order(ActKind.REDIRECT, 0, (), "down", relay="relay.example:25"), 1_700_000_000.25))
-    for relay in ("", "a b", "a@b", ["relay", 25], None):
-        assert replay(encode_event({**event, "relay": relay}))[:2] == ({}, 1)
-    del event["relay"]
+@pytest.mark.parametrize(("to", "member"), [("relay.example:25", "relay"), ("a@b", "recipient")])
+def test_a_redirection_that_leads_nowhere_is_no_act_and_no_other_one(to: str, member: str) -> None:
+    event = begin_event(Act(1, Order(ActKind.REDIRECT, 0, (), "down", to=to), 1_700_000_000.25))
+    other = "a@b" if member == "relay" else "relay.example:25"
+    for value in ("", "a b", other, ["relay", 25], None):
+        assert replay(encode_event({**event, member: value}))[:2] == ({}, 1)
+    assert replay(encode_event({**event, "relay": "r:25", "recipient": "a@b"}))[:2] == ({}, 1)
+    del event[member]
     assert replay(encode_event(event))[:2] == ({}, 1)
 
 
@@ -131,10 +136,10 @@ def test_a_failed_write_is_cut_off() -> None:
 
 
 def test_names_of_acts() -> None:
-    assert number_of(name_of(17)) == 17
-    assert number_of("a17") == 17
+    assert parse_act_name(act_name(17)) == 17
+    assert parse_act_name("a17") == 17
     for wrong in ("", "A", "17", "A0", "A-1", "A1x", "B1", "A" + "1" * 10, "A\u0661"):
-        assert number_of(wrong) is None
+        assert parse_act_name(wrong) is None
 
 
 def test_the_file_is_printed_readably(tmp_path: Path) -> None:

@@ -269,9 +269,30 @@ def test_a_stop_waits_for_the_slice_under_way(world: ActWorld, monkeypatch: pyte
 
 def test_what_is_redirected_is_redirected_once(world: ActWorld) -> None:
     world.put(b"a@x.example", b"b@x.example")
-    run = world.order(ActKind.REDIRECT, relay="relay.example:25")
+    run = world.order(ActKind.REDIRECT, to="relay.example:25")
     assert run.act.entries == 2
     assert {entry.words for entry in world.entries()} == {b"via=A1:relay.example:25"}
+
+
+def test_what_goes_to_a_recipient_already_is_passed_over(world: ActWorld) -> None:
+    world.put(b"a@x.example", b"B@X.example", b"c@x.example")
+    assert world.order(ActKind.REDIRECT, to="B@x.EXAMPLE").act.entries == 2
+    assert world.order(ActKind.REDIRECT, "recipient=b@*", to="B@x.example").act.entries == 0
+    back = world.order(ActKind.REDIRECT, "recipient=b@*", to="a@x.example")
+    assert back.act.entries == 3
+    assert sorted(entry.final_recipient for entry in world.entries()) == [b"a@x.example"] * 3
+    world.undo(back.act)
+    assert sorted(entry.final_recipient for entry in world.entries()) == [b"B@X.example", b"B@x.EXAMPLE", b"B@x.EXAMPLE"]
+
+
+def test_a_redirection_of_what_is_to_be_reported_stays(world: ActWorld) -> None:
+    world.put(b"a@x.example")
+    redirection = world.order(ActKind.REDIRECT, to="b@x.example")
+    bounce = world.order(ActKind.BOUNCE)
+    assert world.undo(redirection.act).act.restored == 0
+    world.undo(bounce.act)
+    assert [entry.final_recipient for entry in world.entries()] == [b"b@x.example"]
+    assert world.undo(redirection.act).act.restored == 1
 
 
 def test_an_undoing_looks_again_for_what_moved_while_it_went_on(world: ActWorld, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ from twisted.internet.interfaces import IReactorTime
 from mailismus.chunks.generator import NameGenerator
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
-from mailismus.disk.worker import Workers
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.interface import Area
 from mailismus.queue.provider import IsLocal
@@ -23,6 +22,7 @@ from mailismus.queue.providers.chunk.control.requests import ChunkRequests
 from mailismus.queue.providers.chunk.control.scanning import ChunkScanning
 from mailismus.queue.providers.chunk.control.upkeep import ChunkUpkeep
 from mailismus.queue.providers.chunk.control.work import ChunkWork
+from mailismus.queue.providers.chunk.control.workers import ChunkWorkers
 from mailismus.queue.providers.chunk.format.version import IDS
 from mailismus.queue.providers.chunk.parts import ChunkParts
 from mailismus.queue.providers.chunk.provider import ChunkQueue
@@ -30,6 +30,7 @@ from mailismus.queue.providers.chunk.read.content import ChunkContents
 from mailismus.queue.providers.chunk.read.looking import ChunkLooking
 from mailismus.queue.providers.chunk.recovery.opening import OpenedChunks
 from mailismus.queue.providers.chunk.write.batch import BatchWriter
+from mailismus.queue.providers.chunk.write.ends import EndsWriter
 from mailismus.queue.providers.chunk.write.mess import MessWriters
 from mailismus.queue.providers.chunk.write.syncing import BatchSyncing
 from mailismus.spool.budget import Budget
@@ -61,14 +62,14 @@ def build(
     settings: QueueSettings,
     disk: IDisk,
     opened: OpenedChunks,
-    workers: Workers,
+    workers: ChunkWorkers,
     reactor: IReactorTime,
     now: Callable[[], float],
     is_local: IsLocal,
     generator: NameGenerator,
 ) -> ChunkQueue:
-    """Make the queue of an opened directory. The worker of journals runs batches, one thread; `now`: UTC seconds;
-    `is_local`: of a recipient, asked whenever its line is written."""
+    """Make the queue of an opened directory. `now`: UTC seconds; `is_local`: of a recipient, asked whenever its line is
+    written."""
     directories, files = opened.directories, workers.files
     writers = MessWriters(directories, generator, now, opened.scan.born)
     names = ChunkNames(opened.epoch, directories.of(IDS), files)
@@ -77,7 +78,9 @@ def build(
     loading = ChunkLoading(directories, ledger, files, now)
     after_batch = _AfterBatch()
     batches = BatchWriter(directories, writers, opened.presence, BatchSyncing(directories, reactor.seconds))
-    work = ChunkWork(batches, ledger, workers, reactor, after_batch)
+    ends_directories = opened.ends_directories
+    ends = EndsWriter(ends_directories, BatchSyncing(ends_directories, reactor.seconds))
+    work = ChunkWork(batches, ends, ledger, workers, reactor, after_batch)
     here = attrs.evolve(settings, spool=attrs.evolve(settings.spool, rootpath=settings.rootpath))
     space = SpaceWatch(disk, here, files, reactor)
     upkeep = ChunkUpkeep(ledger, work, opened.presence, files, reactor)

@@ -26,13 +26,14 @@ from mailismus.disk.trigger import pull
 from mailismus.errors import StartError, StorageError, Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.content import IDraft
 from mailismus.queue.entering import entries_of, message_of
 from mailismus.queue.files.conversion import refuse_between
 from mailismus.queue.files.directories import check_safe
 from mailismus.queue.files.free_space import is_below
 from mailismus.queue.files.refusals import errors_refuse_start
 from mailismus.queue.files.writers import TRIES, WAIT_S, WRITERS, share_with_writers
-from mailismus.queue.interface import CommitListener, IDraft, M, Submission
+from mailismus.queue.interface import CommitListener, M, Submission
 from mailismus.queue.provider import Placing
 from mailismus.queue.providers.chunk.control.admission import as_unavailable
 from mailismus.queue.providers.chunk.control.requests import MAX_ENVELOPE_BYTES

@@ -11,11 +11,12 @@ from twisted.internet.interfaces import IReactorFDSet, IReactorTime
 from mailismus.chunks.generator import process_generator
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.posix import PosixDisk
-from mailismus.disk.worker import ThreadPool, Workers
+from mailismus.disk.worker import ThreadPool
 from mailismus.observe.metrics import meter
 from mailismus.queue.opened import OpenedLocalQueue
 from mailismus.queue.provider import IsLocal, QueueReactor
 from mailismus.queue.providers.chunk.assembly import build
+from mailismus.queue.providers.chunk.control.workers import ChunkWorkers
 from mailismus.queue.providers.chunk.metrics import METRICS, ChunkFigures
 from mailismus.queue.providers.chunk.recovery.opening import open_chunks
 from mailismus.queue.providers.chunk.signal import ChunkSignal
@@ -27,12 +28,12 @@ FILE_THREADS = 4
 def open_chunk_queue(settings: QueueSettings, reactor: QueueReactor, is_local: IsLocal) -> OpenedChunkQueue:
     """Lock and open the queue. Raises `StartError`."""
     disk = PosixDisk()
-    threads = (ThreadPool(reactor, "chunks"), ThreadPool(reactor, "files", FILE_THREADS))
+    threads = (ThreadPool(reactor, "chunks"), ThreadPool(reactor, "ends", 2), ThreadPool(reactor, "files", FILE_THREADS))
     opened = open_chunks(settings, disk, settings.conf_split)
     try:
         # Timers use the reactor's clock, which does not jump; stored times are times of day.
         timers = cast(IReactorTime, reactor)
-        workers, generator = Workers(*threads), process_generator()
+        workers, generator = ChunkWorkers(*threads), process_generator()
         queue = build(settings, disk, opened, workers, timers, time.time, is_local, generator)
     except BaseException:
         opened.release()

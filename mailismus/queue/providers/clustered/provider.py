@@ -26,15 +26,14 @@ from twisted.internet.defer import Deferred, succeed
 
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.commits import commit_deferred
+from mailismus.queue.content import IContent, IDraft
 from mailismus.queue.interface import (
     Area,
     CommitListener,
     EndedEntries,
     Filter,
     Flushed,
-    IContent,
     ICountingPlan,
-    IDraft,
     Latest,
     M,
     Message,

@@ -23,16 +23,14 @@ from twisted.internet.defer import Deferred, succeed
 
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.commits import commit_deferred
+from mailismus.queue.content import IContent, IDraft
 from mailismus.queue.interface import (
     Area,
     CommitListener,
     EndedEntries,
-    Entry,
     Filter,
     Flushed,
-    IContent,
     ICountingPlan,
-    IDraft,
     Latest,
     M,
     Message,
@@ -44,12 +42,11 @@ from mailismus.queue.interface import (
 )
 from mailismus.queue.providers.log.commit_requests import LogRequests
 from mailismus.queue.providers.log.control.claiming import LogClaims
+from mailismus.queue.providers.log.control.flushing import Flushing
 from mailismus.queue.providers.log.format.version import LOG
-from mailismus.queue.providers.log.index.piece import Piece, runner_of
 from mailismus.queue.providers.log.parts import LogParts
 from mailismus.queue.providers.log.read.count_plan import LogCountingPlan
-from mailismus.queue.providers.log.read.envelopes import SeenEnvelope
-from mailismus.queue.providers.log.read.looking import UNREAD, Looking
+from mailismus.queue.providers.log.read.looking import Looking
 from mailismus.spool.content import WholeContent
 
 
@@ -67,6 +64,7 @@ class LogQueue:
         self._claims = LogClaims(
             *(parts.working_set, parts.resting, parts.reading, parts.commits, parts.throttle, parts.reactor, parts.now)
         )
+        self._flushing = Flushing(parts.working_set, parts.resting, parts.visits, parts.waiters, parts.commits)
         self.requests = LogRequests(parts)
         self.max_envelope_bytes = parts.limits.envelope
 
@@ -181,38 +179,4 @@ class LogQueue:
         self._waiters.fire(self._working_set.hasten(latest, now, {}) | resting)
 
     def visit_all(self, wanted: Filter, now: float) -> Deferred[Flushed]:
-        return Deferred.fromCoroutine(self._flush(wanted, now))
-
-    async def _flush(self, wanted: Filter, now: float) -> Flushed:
-        count = 0
-        for known in list(self._working_set.messages.values()):
-            for number, entry in known.entries.items():
-                if number not in known.out and _is_flushed(wanted, known.message, entry):
-                    count += 1
-                    self._working_set.make_due(known, entry, now)
-        touched: dict[Piece, set[int]] = {}
-        newest = self.commits.applied_sequence
-
-        def look(one: SeenEnvelope, piece: Piece) -> None:
-            nonlocal count
-            matching = sum(_is_flushed(wanted, one.message, entry) for entry in one.entries)
-            if matching and one.place.sequence <= newest:
-                count += matching
-                touched.setdefault(piece, set()).add(runner_of(Area.DEFERRED, one.interval))
-
-        is_whole = await self.parts.visits.visit(look)
-        for piece, runners in touched.items():
-            if self._resting.has(piece):
-                self._resting.flush(piece, wanted, newest, sorted(runners))
-        if count:
-            self._waiters.fire((Area.DEFERRED,))
-        return Flushed(count, () if is_whole else UNREAD)
-
-
-def _is_flushed(wanted: Filter, message: Message, entry: Entry) -> bool:
-    return (
-        entry.area is Area.DEFERRED
-        and wanted.area in (None, Area.DEFERRED)
-        and wanted.spool_id in (None, message.spool_id)
-        and wanted.matches(message, entry)
-    )
+        return Deferred.fromCoroutine(self._flushing.flush(wanted, now))

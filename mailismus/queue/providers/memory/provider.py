@@ -20,6 +20,7 @@ from twisted.internet.interfaces import IReactorTime
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.commits import commit_deferred
+from mailismus.queue.content import IContent, IDraft
 from mailismus.queue.due.index import DueIndex
 from mailismus.queue.entering import entries_of, message_of, removals_of, successor_of
 from mailismus.queue.interface import (
@@ -28,8 +29,6 @@ from mailismus.queue.interface import (
     EndedEntries,
     Filter,
     Flushed,
-    IContent,
-    IDraft,
     Latest,
     M,
     Message,

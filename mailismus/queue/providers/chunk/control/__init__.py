@@ -6,8 +6,9 @@ Modules, each with what it is:
     names      spool ids of an epoch, and the next epoch in time
     ledger     what a batch that has ended makes of the index, and which messages rest
     loading    messages that rest are read when they are due or settled
-    ahead      what only ends entries is written beside the batch under way
-    work       group commit: what goes with the next batch, and when it begins
+    workers    the workers of one queue
+    soon       a call that is made once, at the earliest of several times
+    work       group commit: what goes with the next batch, or only ends entries, and when it begins
     requests   from the request of a caller to messages and changes of a batch
     adoption   messages of writers in other processes
     upkeep     preprocesses messages that stay

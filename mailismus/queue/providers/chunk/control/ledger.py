@@ -38,6 +38,11 @@ class Part:
     on_end: Callable[[SpoolId | None], None]
     """Called when they are durable, with the message's id if none of its entries is left."""
 
+    @property
+    def only_ends(self) -> bool:
+        """Whether all of them end their entries."""
+        return all(one.area is None for one in self.settlements)
+
 
 @attrs.define(eq=False)
 class PlannedChange:
@@ -205,7 +210,9 @@ class ChunkLedger:
         known.spoil(is_todo_unsure=is_found)
 
     def _note_files(self, change: FileChange) -> None:
-        if change.kind is not ChangeKind.END_NEW:
+        if change.kind is ChangeKind.END_SOME_NEW:
+            change.known.keep_envelope(change.places)
+        elif change.kind is not ChangeKind.END_NEW:
             self.new_numbers.discard(change.known.number)
             live_bytes = None if change.kind is ChangeKind.APPEND else dict(change.sizes)
             change.known.keep_files(change.places, change.sizes, live_bytes)

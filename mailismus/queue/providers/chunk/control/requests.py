@@ -5,8 +5,9 @@
     messages and settlements  -> the messages first, then, in a later batch, the settlements
 
 *Rules*: of one message and removals (a report and the bounces that it ends), the envelope names what it ends: its name in
-todo commits both. Of anything else the messages come first. All messages of one request are committed, or none. Nothing is
-told, and nothing can be taken, before all of a request is durable.
+todo commits both. Of anything else the messages come first. All messages of one request are committed, or none. Settlements
+that end entries go apart from the others, for they are durable sooner. Nothing is told, and nothing can be taken, before all
+of a request is durable.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from mailismus.queue.providers.chunk.control.drafts import ChunkDraft
 from mailismus.queue.providers.chunk.control.ledger import ChunkLedger, Part
 from mailismus.queue.providers.chunk.control.loading import ChunkLoading
 from mailismus.queue.providers.chunk.control.work import ChunkWork, Mails
-from mailismus.queue.providers.chunk.format.files import format_envelope
+from mailismus.queue.providers.chunk.format.files import format_envelope, line_offsets
+from mailismus.queue.providers.chunk.format.version import TODO
 from mailismus.queue.providers.chunk.index.known import KnownChunk
 from mailismus.queue.providers.chunk.read.content import ChunkContents
 from mailismus.queue.providers.chunk.write.batch import NewMail
@@ -177,16 +179,16 @@ class ChunkRequests:
         self._load(request, lambda: self._settle_loaded(request))
 
     def _settle_loaded(self, request: _Request) -> None:
-        parts: dict[SpoolId, list[Settlement]] = {}
+        parts: dict[tuple[SpoolId, bool], list[Settlement]] = {}
         for settlement in request.settlements:
             if self._ledger.find(settlement.queue_id) is not None:
-                parts.setdefault(settlement.queue_id.spool_id, []).append(settlement)
+                parts.setdefault((settlement.queue_id.spool_id, settlement.area is None), []).append(settlement)
         request.waiting = len(parts)
         if not parts:
             self._told.append((request, None))
             self._work.tell_soon()
             return
-        for spool_id, settlements in parts.items():
+        for (spool_id, _), settlements in parts.items():
             known = self._ledger.index.messages[spool_id]
             self._ledger.begin(known, [one.queue_id.number for one in settlements])
             self._work.add_part(known, Part(settlements, lambda gone: self._on_part(request, gone)))
@@ -222,6 +224,9 @@ class ChunkRequests:
         """Let a message be taken. None: it rests."""
         known = KnownChunk(one.message, one.mail.number)
         known.entries = {entry.number: entry for entry in one.entries}
+        if len(one.entries) > 1:
+            offsets = line_offsets(one.mail.envelope, len(one.entries))
+            known.keep_envelope({at.number: ((TODO, offset),) for at, offset in zip(one.entries, offsets, strict=True)})
         is_in_memory = self._ledger.add(known)
         self.committed.discard(known.number)
         if is_in_memory:

@@ -55,6 +55,15 @@ def format_envelope(message: Message, entries: Sequence[Entry], ended: Sequence[
     return b"".join(format_chunk_lines(message, entries) + format_ends(ended))
 
 
+def line_offsets(data: bytes, count: int) -> list[int]:
+    """Where the first `count` lines begin."""
+    offsets, offset = [], 0
+    for _ in range(count):
+        offsets.append(offset)
+        offset = data.index(b"\n", offset) + 1
+    return offsets
+
+
 def read_lines(data: bytes) -> ReadLines:
     """The lines of an envelope, or of a file of recipients."""
     lines: list[LineAt] = []

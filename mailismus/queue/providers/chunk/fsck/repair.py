@@ -11,7 +11,6 @@ from mailismus.chunks.generator import process_generator
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk, ILock
 from mailismus.disk.posix import PosixDisk
-from mailismus.disk.worker import Workers
 from mailismus.errors import Unavailable
 from mailismus.queue.files.writers import lock_out_writers
 from mailismus.queue.fsck.finding import Finding, FsckReport
@@ -19,6 +18,7 @@ from mailismus.queue.fsck.frame import repair_queue
 from mailismus.queue.fsck.refusals import refuse_other_than_directories, refuse_other_user
 from mailismus.queue.fsck.turns import TurnWorker, turn_until, wait_for
 from mailismus.queue.providers.chunk.assembly import build
+from mailismus.queue.providers.chunk.control.workers import ChunkWorkers
 from mailismus.queue.providers.chunk.format.version import OWNERSHIP
 from mailismus.queue.providers.chunk.fsck.check import ChunkCheckReport, checking_of
 from mailismus.queue.providers.chunk.fsck.executor import ChunkRepairExecutor
@@ -86,8 +86,9 @@ class ChunkRepairReport:
         split = read_split(self.disk, self.roots[0]) or self._settings.conf_split
         opened = open_locked(self._settings, self.disk, split, locks)
         try:
+            workers, seconds = ChunkWorkers(worker, worker, worker), lambda: self._now + clock.seconds()
             queue = build(
-                *(self._settings, self.disk, opened, Workers(worker, worker), clock, lambda: self._now + clock.seconds()),
+                *(self._settings, self.disk, opened, workers, clock, seconds),
                 lambda recipient: False,
                 process_generator(),
             )

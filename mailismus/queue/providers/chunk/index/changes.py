@@ -1,6 +1,7 @@
 """What a settlement makes of the files of a message: a plan, which a worker carries out (pure).
 
     S4, entries left    -> preprocess: info, local, remote, bounce are made, then todo goes
+    S4, some are over   -> their lines in the envelope are marked done
     S4, no entry left   -> todo goes: the message is over
     S5, entries left    -> lines are appended, then the lines that they replace are marked done, as are those that are over
     S5, no entry left   -> the last lines are marked done: the message is over
@@ -33,6 +34,7 @@ class ChangeKind(enum.Enum):
 
     PREPROCESS = "made from the envelope"
     END_NEW = "gone before it was preprocessed"
+    END_SOME_NEW = "lines of the envelope marked"
     APPEND = "lines appended and marked"
     REWRITE = "written anew"
 
@@ -46,7 +48,7 @@ class FileChange:
     files: dict[str, bytes]
     """PREPROCESS, REWRITE: all of each file that has a line; APPEND: what is appended to each."""
     marks: tuple[Place, ...]
-    """APPEND: lines that are done."""
+    """APPEND, END_SOME_NEW: lines that are done."""
     is_over: bool
     """No entry is left."""
     places: dict[int, tuple[Place, ...]]
@@ -59,14 +61,17 @@ class FileChange:
     @property
     def only_ends(self) -> bool:
         """Whether it ends entries and does nothing else: then nothing has to be durable before it."""
-        return self.kind in (ChangeKind.END_NEW, ChangeKind.APPEND) and not self.files and not self.known.is_spoiled
+        return self.kind in _ENDING and not self.files and not self.known.is_spoiled
+
+
+_ENDING = (ChangeKind.END_NEW, ChangeKind.END_SOME_NEW, ChangeKind.APPEND)
 
 
 def file_of(entry: Entry, is_local: IsLocal) -> str:
     """The directory of an entry's line. Decided anew whenever the line is written."""
     if entry.area is Area.BOUNCES:
         return BOUNCE
-    return LOCAL if is_local(entry.recipient) else REMOTE
+    return LOCAL if is_local(entry.final_recipient) else REMOTE
 
 
 def plan_change(known: KnownChunk, successors: Sequence[Entry], over: Sequence[int], is_local: IsLocal) -> FileChange:
@@ -77,12 +82,20 @@ def plan_change(known: KnownChunk, successors: Sequence[Entry], over: Sequence[i
     if not known.is_preprocessed:
         if not left:
             return FileChange(known, ChangeKind.END_NEW, {}, (), True, {}, {})
+        if not (successors or known.is_spoiled) and known.places.keys() >= set(over):
+            return _end_some_new(known, over)
         return _whole(known, ChangeKind.PREPROCESS, list(left.values()), is_local)
     if known.is_spoiled or (left and _is_long(known)):
         if left:
             return _whole(known, ChangeKind.REWRITE, list(left.values()), is_local)
         return FileChange(known, ChangeKind.REWRITE, dict.fromkeys(known.sizes, b""), (), True, {}, {})
     return _append(known, successors, over, is_local, is_over=not left)
+
+
+def _end_some_new(known: KnownChunk, over: Sequence[int]) -> FileChange:
+    places = dict(known.places)
+    marks = tuple(place for number in over for place in places.pop(number))
+    return FileChange(known, ChangeKind.END_SOME_NEW, {}, marks, False, places, {})
 
 
 def preprocess(known: KnownChunk, is_local: IsLocal) -> FileChange:

@@ -23,7 +23,8 @@ class KnownChunk(DueMessage):
         self.is_preprocessed = False
         """S5; else S4."""
         self.places: dict[int, tuple[Place, ...]] = {}
-        """By the number of a recipient: its lines that are not done. More than one where a crash kept an old one."""
+        """By the number of a recipient: its lines that are not done, S4: in the envelope. More than one where a crash kept
+        an old one. S4 of a single recipient: none need be known."""
         self.sizes: dict[str, int] = {}
         """Bytes of its file in local, remote and bounce, where there is one."""
         self.live_bytes: dict[str, int] = {}

@@ -15,7 +15,7 @@ from twisted.logger import Logger
 from mailismus.disk.worker import IWorker
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import IContent
+from mailismus.queue.content import IContent
 from mailismus.queue.providers.chunk.format.version import MESS
 from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
 from mailismus.spool.budget import Budget

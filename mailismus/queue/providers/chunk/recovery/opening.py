@@ -27,7 +27,7 @@ from mailismus.queue.providers.chunk.recovery.directories import check_directori
 from mailismus.queue.providers.chunk.recovery.found import find_chunks, find_names
 from mailismus.queue.providers.chunk.recovery.scan import ChunkScan
 from mailismus.queue.providers.chunk.write.born import BornNumbers
-from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
+from mailismus.queue.providers.chunk.write.directories import ChunkDirectories, EndsDirectories
 from mailismus.queue.providers.chunk.write.epochs import take_epoch, taken_epochs
 
 
@@ -36,6 +36,8 @@ class OpenedChunks:
     """An open queue, and all that a provider needs to go on."""
 
     directories: ChunkDirectories
+    ends_directories: EndsDirectories
+    """For the thread that makes ends durable."""
     scan: ChunkScan
     """What is to be read."""
     epoch: int
@@ -45,6 +47,7 @@ class OpenedChunks:
 
     def release(self) -> None:
         """Give up the locks and the open directories."""
+        self.ends_directories.close()
         self.directories.close()
         for lock in self._locks:
             lock.release()
@@ -91,7 +94,8 @@ def _open(directories: ChunkDirectories, locks: Sequence[ILock]) -> OpenedChunks
         above = max((one.known.message.spool_id >> 32 for one in found if one.known is not None), default=0)
     epoch = take_epoch(ids, above)
     presence = directories.presence({os.path.join(directories.root, LOCK): lock for lock in locks})
-    return OpenedChunks(directories, ChunkScan(directories, BornNumbers()), epoch, presence, locks)
+    scan = ChunkScan(directories, BornNumbers())
+    return OpenedChunks(directories, EndsDirectories(directories), scan, epoch, presence, locks)
 
 
 def _refuse_copied(directories: ChunkDirectories) -> bool:

@@ -9,6 +9,8 @@ Modules, each with what it is:
     born         the numbers of files that this run has made
     mess         the content of a message while it arrives: S1 and S2
     epochs       epochs of spool ids: a file for each, made by one process alone
+    marks        lines of recipients are marked done
     cleaning     names that no state needs go
     batch        a batch: what is made, what commits it, what goes
+    ends         what only ends entries, made durable beside the batches
 """

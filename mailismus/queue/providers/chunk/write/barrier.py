@@ -7,14 +7,14 @@ that fails leaves nothing of the barrier trusted.
 from __future__ import annotations
 
 from mailismus.disk.interface import IDirectory, IFile, close_read
-from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
+from mailismus.queue.providers.chunk.write.directories import AnyDirectories
 from mailismus.queue.providers.chunk.write.ways import SyncWay
 
 
 class Barrier:
     """What is to be made durable: each file and each directory once."""
 
-    def __init__(self, directories: ChunkDirectories) -> None:
+    def __init__(self, directories: AnyDirectories) -> None:
         self._queue = directories
         self._files: dict[int, IFile] = {}
         self._directories: dict[int, IDirectory] = {}

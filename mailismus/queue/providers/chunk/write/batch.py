@@ -1,6 +1,5 @@
 """A batch: the files of all messages that came or changed since the last one, made durable together. Blocks.
 
-    end      changes that only end entries: their lines are marked done, or the message's name in todo goes
     make     contents and envelopes of new messages; files of preprocessed ones; lines appended
     barrier  all of that, and its directories
     commit   new messages get their names in todo; names in todo of preprocessed messages go; lines are marked done
@@ -10,12 +9,11 @@
 failed is never synced again: its message is spoiled, and the next change writes its files anew. Names that no state needs go
 with the barriers of a later batch (`cleaning`).
 
-*Not here*: what a change is (`index.changes`), when a batch begins (`control.work`).
+*Not here*: what a change is (`index.changes`), when a batch begins (`control.work`), what only ends entries (`write.ends`).
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from functools import partial
 
@@ -24,13 +22,13 @@ import attrs
 from mailismus.chunks.unit import WorkUnit
 from mailismus.disk.interface import IFile, close_read
 from mailismus.disk.presence import Missing, Presence
-from mailismus.queue.files.recipient_line import DONE
 from mailismus.queue.providers.chunk.format.files import format_info
 from mailismus.queue.providers.chunk.format.version import INFO, INTD, MESS, PID, TODO
 from mailismus.queue.providers.chunk.index.changes import FILES, ChangeKind, FileChange
 from mailismus.queue.providers.chunk.write.barrier import Barrier
-from mailismus.queue.providers.chunk.write.cleaning import Cleaner, Cleaning, CleaningKind
+from mailismus.queue.providers.chunk.write.cleaning import Cleaner, Cleaning, CleaningKind, cleanings_of
 from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
+from mailismus.queue.providers.chunk.write.marks import mark_done
 from mailismus.queue.providers.chunk.write.mess import MessWriter, MessWriters
 from mailismus.queue.providers.chunk.write.syncing import BatchSyncing
 
@@ -118,13 +116,11 @@ class BatchWriter:
         """Do all of it. Never raises OSError."""
         barrier = Barrier(self._queue)
         cleanings = self._cleaner.begin(batch.cleanings, barrier)
-        ended = self._end(batch, barrier)
         going = self._make(batch, barrier)
         is_durable = self._sync(batch, barrier)
         if not is_durable:
             self._fail_all(batch, batch.mails, going)
-            self._fail_all(batch, (), ended, is_done=True)
-            ended, going = [], []
+            going = []
         barrier = Barrier(self._queue)
         if is_durable:
             cleanings = self._cleaner.go_on(cleanings, barrier)
@@ -133,7 +129,7 @@ class BatchWriter:
             self._fail_all(batch, linked, going, is_done=True)
             linked, going, is_durable = [], [], False
         cleanings = self._cleaner.end(cleanings) if is_durable else []
-        self._keep(batch, linked, [*ended, *going])
+        self._keep(batch, linked, going)
         error = self._cleaner.take_error()
         if error is not None:
             batch.note(error)
@@ -149,32 +145,6 @@ class BatchWriter:
             return False
         return True
 
-    # ------------------------------------------------------------------ what only ends
-
-    def _end(self, batch: ChunkBatch, barrier: Barrier) -> list[_Doing]:
-        """Do the changes that only end entries: before all else, for a crash repeats what was delivered and not noted."""
-        ended = []
-        for change in batch.changes:
-            if change.only_ends:
-                doing = _Doing(change)
-                try:
-                    self._commit_change(doing, barrier)
-                except OSError as error:
-                    self._fail_change(batch, doing, error, barrier)
-                else:
-                    ended.append(doing)
-        return ended
-
-    def end_ahead(self, changes: Sequence[FileChange]) -> None:
-        """Do changes that only end entries, which a later batch does again and makes durable; beside `run`, in another
-        thread. What fails is left to that batch."""
-        for change in changes:
-            doing = _Doing(change)
-            with contextlib.suppress(OSError):
-                self._commit_change(doing, Barrier(self._queue))
-            for file in doing.files:
-                close_read(file)
-
     # ------------------------------------------------------------------ make
 
     def _make(self, batch: ChunkBatch, barrier: Barrier) -> list[_Doing]:
@@ -188,8 +158,6 @@ class BatchWriter:
                 self._fail_mail(batch, mail, error)
         going = []
         for change in batch.changes:
-            if change.only_ends:
-                continue
             doing = _Doing(change)
             try:
                 self._make_change(doing, barrier)
@@ -307,14 +275,12 @@ class BatchWriter:
             barrier.add_directory(TODO)
         if change.kind is ChangeKind.REWRITE:
             self._replace(change, barrier)
-        opened: dict[str, IFile] = {}
-        for name, offset in change.marks:
-            file = opened.get(name)
-            if file is None:
-                file = opened[name] = self._queue.of(name, number).open(str(number))
-                doing.files.append(file)
-                barrier.add(file)
-            file.write_at(offset, (DONE,))
+
+        def keep(file: IFile) -> None:
+            doing.files.append(file)
+            barrier.add(file)
+
+        mark_done(self._queue, change, keep)
 
     def _replace(self, change: FileChange, barrier: Barrier) -> None:
         """Put the new files into the places of the old ones; then those go that have no line any more."""
@@ -349,12 +315,7 @@ class BatchWriter:
             doing.unit.commit()
             for file in doing.files:
                 close_read(file)
-            change, number = doing.change, doing.change.known.number
-            if change.is_over:
-                is_new = change.kind is ChangeKind.END_NEW
-                batch.left.append(Cleaning(number, CleaningKind.NEW_OVER if is_new else CleaningKind.OVER))
-            elif change.kind is ChangeKind.PREPROCESS:
-                batch.left.append(Cleaning(number, CleaningKind.ENVELOPE))
+            batch.left.extend(cleanings_of(doing.change))
 
     def _fail_all(
         self, batch: ChunkBatch, mails: Sequence[NewMail], going: Sequence[_Doing], *, is_done: bool = False

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import attrs
 
 from mailismus.queue.providers.chunk.format.version import BOUNCE, INFO, INTD, LOCAL, MESS, REMOTE, TODO
+from mailismus.queue.providers.chunk.index.changes import ChangeKind, FileChange
 from mailismus.queue.providers.chunk.write.barrier import Barrier
 from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
 
@@ -38,6 +39,15 @@ class Cleaning:
 
     number: int
     kind: CleaningKind
+
+
+def cleanings_of(change: FileChange) -> list[Cleaning]:
+    """Return what a change leaves to be cleaned, once it is durable."""
+    number = change.known.number
+    if change.is_over:
+        is_new = change.kind is ChangeKind.END_NEW
+        return [Cleaning(number, CleaningKind.NEW_OVER if is_new else CleaningKind.OVER)]
+    return [Cleaning(number, CleaningKind.ENVELOPE)] if change.kind is ChangeKind.PREPROCESS else []
 
 
 class Cleaner:

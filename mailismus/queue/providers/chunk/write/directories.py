@@ -26,7 +26,7 @@ class ChunkDirectories:
             for name, parts in self._parts.items():
                 for part in range(split):
                     parts.append(disk.open_directory(os.path.join(root, name, str(part))))
-            self.file_system = disk.open_file_system([root, *self._paths()])
+            self.file_system = disk.open_file_system([root, *self.paths()])
         except BaseException:
             self.close()
             raise
@@ -49,9 +49,10 @@ class ChunkDirectories:
 
     def presence(self, locks: Mapping[str, INamed]) -> Presence:
         """All of them, below the queue's own, and these locks by path: what must keep its name while a server works here."""
-        return Presence(dict[str, INamed](self._paths()), locks)
+        return Presence(dict[str, INamed](self.paths()), locks)
 
-    def _paths(self) -> dict[str, IDirectory]:
+    def paths(self) -> dict[str, IDirectory]:
+        """All of them by path."""
         paths = {os.path.join(self.root, name): directory for name, directory in self._plain.items()}
         for name, parts in self._parts.items():
             paths.update({os.path.join(self.root, name, str(part)): directory for part, directory in enumerate(parts)})
@@ -63,3 +64,29 @@ class ChunkDirectories:
             directory.close()
         if self.file_system is not None:
             self.file_system.close()
+
+
+class EndsDirectories:
+    """The same directories, for another thread that makes names in todo and files durable. Descriptors of todo and of the
+    file system are its own: the system tells each of a failure once, and none may hear of another's in place of its own."""
+
+    def __init__(self, directories: ChunkDirectories) -> None:
+        """`directories` stay open meanwhile. Raises OSError."""
+        self._directories, self.disk = directories, directories.disk
+        self._todo = self.disk.open_directory(os.path.join(directories.root, TODO))
+        self.file_system: IFileSystem | None = None
+        if directories.file_system is not None:
+            self.file_system = self.disk.open_file_system([directories.root, *directories.paths()])
+
+    def of(self, name: str, number: int = 0) -> IDirectory:
+        """As `ChunkDirectories.of`."""
+        return self._todo if name == TODO else self._directories.of(name, number)
+
+    def close(self) -> None:
+        """Close what is its own. Harmless when repeated; never fails."""
+        self._todo.close()
+        if self.file_system is not None:
+            self.file_system.close()
+
+
+AnyDirectories = ChunkDirectories | EndsDirectories

@@ -11,6 +11,7 @@ Modules, leaves first:
     piece_reading  reads pieces: loads what is wanted, learns the earliest due times of the rest
     giving_way  pauses of work that nobody waits for
     visits      looks at every resting envelope
+    flushing    makes deferred entries due now
     learning    reads what a start does not know yet
     loading     reads resting envelopes when they are due, or asked for
     claiming    hands out what matches, whatever its time

@@ -150,8 +150,10 @@ class PieceReading:
             times = [piece.due_at(one.place.sequence, one.message, entry) for entry in one.entries]
             choice = choose(one, min(times))
             if choice is _LOAD:
-                for visit in self._visits:
-                    visit.see(one, piece)
+                if self._visits:
+                    for visit in self._visits:
+                        visit.see(one, piece)
+                    times = [piece.due_at(one.place.sequence, one.message, entry) for entry in one.entries]  # or flushed
                 self._ledger.load(one, times, now, self._commits.applied_sequence, is_held=piece.is_known)
                 continue
             if not piece.is_known:

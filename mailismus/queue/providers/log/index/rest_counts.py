@@ -6,12 +6,13 @@ The other pieces are read: those of which nothing is known yet, and those with m
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.log.index.amount import NOTHING, RestAmount
+from mailismus.queue.providers.log.index.piece import Piece
 from mailismus.queue.providers.log.index.resting import Resting
 from mailismus.queue.sums import AreaSums, LiveLines
 
@@ -36,14 +37,18 @@ class SegmentRest:
         return at < 0 or 0 < self.stretches[at][1] <= offset
 
 
-class RestCounts:
-    """The counts of what rests, at this moment."""
+def _is_counted(piece: Piece) -> bool:
+    return piece.is_counted
 
-    def __init__(self, resting: Resting) -> None:
+
+class RestCounts:
+    """The counts of what rests, at this moment. `says_all`: whether the amounts of a piece say all that must be known."""
+
+    def __init__(self, resting: Resting, says_all: Callable[[Piece], bool] = _is_counted) -> None:
         self._segments = {number: SegmentRest(number) for number in resting.segments()}
         for piece in resting.all():
             segment = self._segments[piece.segment]
-            if piece.is_counted:
+            if says_all(piece):
                 for area, amount in piece.amounts.items():
                     segment.amounts[area] = segment.amounts[area].plus(amount)
                 continue
@@ -56,6 +61,11 @@ class RestCounts:
     def segments(self) -> Iterator[SegmentRest]:
         """Yield what rests in each segment, in order."""
         yield from self._segments.values()
+
+    @property
+    def is_all(self) -> bool:
+        """Whether nothing need be read."""
+        return not any(segment.stretches for segment in self._segments.values())
 
     def covers(self, segment: int, offset: int) -> bool:
         """Whether a batch need not be read; one in a segment in which nothing rested then is none that counts."""

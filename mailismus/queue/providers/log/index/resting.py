@@ -141,7 +141,7 @@ class Resting:
             pieces.remove(piece)
             if not pieces:
                 del self._pieces[piece.segment]
-        elif not rest.is_flushed:
+        elif not rest.is_flushed and min((late or {}).values(), default=1.0) > 0.0:
             piece.flushes = []
 
     def concerning(self, segments: Collection[int]) -> Iterator[Piece]:
@@ -259,6 +259,8 @@ class Resting:
         piece.flushes.append((newest, wanted))
         for runner in runners:
             self._lower(piece, runner, 0.0)
+            if piece.late is not None and runner in piece.late:
+                piece.late[runner] = 0.0
 
     # all
 

@@ -15,7 +15,7 @@ from mailismus.disk.worker import IWorker
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.journal.segment import Segment
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import IContent
+from mailismus.queue.content import IContent
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
 from mailismus.queue.providers.log.read.damage import LogDamage
 from mailismus.spool.content import WholeContent, as_storage_error, open_in_silo

@@ -33,6 +33,7 @@ from mailismus.queue.providers.log.format.version import LOG, OWNERSHIP
 from mailismus.queue.providers.log.read.damage import keep_damages
 from mailismus.queue.providers.log.recovery.denied import mark_denied
 from mailismus.queue.providers.log.recovery.found import FoundLog, find_messages
+from mailismus.queue.providers.log.recovery.positions_file import PositionsFile
 from mailismus.queue.providers.log.recovery.replay import ReplayedLog, load_suffix
 from mailismus.spool.listing import find_message_files
 from mailismus.spool.quarantine import keep_corrupt
@@ -121,6 +122,9 @@ def opener_of(
 def _open(settings: QueueSettings, opener: JournalOpener, locations: Locations) -> OpenedLog:
     disk = opener.disk
     positions = read_positions(disk, settings.rootpath)
+    if positions is not None and positions.ignored:
+        # They may not be durable: the horizon in the start's own header would be, and what is ignored would live again.
+        PositionsFile(disk, settings.rootpath).write(positions)
     replayed = _replay(opener, positions)
     try:
         refuse_lost_journal(replayed, opener.directory, find_message_files(disk, settings.spool.rootpath))
