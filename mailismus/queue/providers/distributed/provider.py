@@ -22,14 +22,13 @@ from twisted.logger import Logger
 from mailismus.errors import StartError, Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.commits import commit_deferred
+from mailismus.queue.content import IContent, IDraft
 from mailismus.queue.interface import (
     Area,
     CommitListener,
     EndedEntries,
     Filter,
     Flushed,
-    IContent,
-    IDraft,
     Latest,
     M,
     Message,

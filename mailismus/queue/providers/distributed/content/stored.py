@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.ids import SpoolId, format_spool_id
-from mailismus.queue.interface import IContent
+from mailismus.queue.content import IContent
 from mailismus.queue.providers.distributed.content.kept import LARGEST, KeptContents
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
