@@ -87,6 +87,7 @@ ROOMS = {
     "queue.providers.distributed": (
         *("stores", "format", "view", "setup", "identity", "enqueue", "content", "due", "hand", "settle", "browse"),
         OWN,
+        "entry",
     ),
     "queue.providers.distributed.stores": (
         *("failure", "together", "broker", "rows", "objects", "libraries", "rabbitmq", "cassandra", "http"),

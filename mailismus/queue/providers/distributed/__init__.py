@@ -1,4 +1,4 @@
-"""A queue on RabbitMQ, Cassandra, and S3 or Swift, served by one server at a time. No configuration can name it yet.
+"""A queue on RabbitMQ, Cassandra, and S3 or Swift, served by one server at a time.
 
 Rooms, bottom first:
 
@@ -18,4 +18,10 @@ Rooms, bottom first:
     parts       the parts of one queue, by name
     provider    `DistributedQueue`
     assembly    the wiring
+    metrics     figures
+    opening     a server's own directory: lock, mark, name
+    clients     the clients of the services, from the settings
+    setting_up  what `queue setup` does
+    running     a queue of a server
+    entry       `PROVIDER`
 """

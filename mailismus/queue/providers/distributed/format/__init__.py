@@ -2,6 +2,7 @@
 
 Modules:
 
+    version     name and format of the provider, and its directories
     tables      the tables of the keyspace, and the queues of the broker
     slices      in which partition a row stands, by its time and its message
     trigger     the message in the broker
