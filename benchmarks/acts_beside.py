@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -25,11 +23,14 @@ import attrs
 from benchmarks.measure.costs import pss_bytes
 from benchmarks.results.report import table
 from benchmarks.results.workloads import WORKLOADS
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.administrator import Administrator
+from benchmarks.stage.directories import Stage, stage
 from benchmarks.stage.load import TREE, Sink, program
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import Extras, Ours
 from benchmarks.stage.trial import queue_counts
+from mailismus.queue.acts.act import Act, ActKind
 from tests.support.processes import TrialError, free_port, start, wait_until
 
 LEAST_SHARE = 0.9
@@ -54,33 +55,22 @@ class Beside:
 
 
 class Acts:
-    """The commands, over one server."""
+    """A hold of all that waits, and its undoing."""
 
-    def __init__(self, server: Ours, longest_s: float) -> None:
-        self._server, self._longest_s = server, longest_s
+    def __init__(self, administrator: Administrator) -> None:
+        self._administrator = administrator
+        self._newest: Act | None = None
 
     def run(self, name: str) -> None:
         """Do an act to its end, or for the longest time. Raises: TrialError."""
-        words = ["hold", "area=deferred", "--reason", "measured", "--yes"]
-        if name == "undo":
-            words = ["undo", str(self._newest()["act"])]
-        command = self._server.command("queue", *words)
-        process = subprocess.Popen(command, env=self._server.environment(), stdout=subprocess.DEVNULL)
-        try:
-            process.wait(self._longest_s)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGINT)
-            process.wait(60)
+        if name == "undo" and self._newest is not None:
+            self._newest = self._administrator.undo(self._newest)
+        else:
+            self._newest = self._administrator.act(ActKind.HOLD, ["area=deferred"])
 
     def changed(self, name: str) -> int:
         """How many entries the newest act, or its undoing, has changed."""
-        return int(str(self._newest()["restored" if name == "undo" else "entries"]))
-
-    def _newest(self) -> dict[str, object]:
-        command = self._server.command("queue", "acts", "--json")
-        done = subprocess.run(command, env=self._server.environment(), capture_output=True, text=True, check=True)
-        lines = done.stdout.splitlines()
-        return dict(json.loads(lines[-1])) if lines else {"act": "A1", "entries": 0, "restored": 0}
+        return 0 if self._newest is None else self._newest.restored if name == "undo" else self._newest.entries
 
 
 def measure(options: argparse.Namespace, at: Stage) -> list[Beside]:
@@ -102,7 +92,8 @@ def measure(options: argparse.Namespace, at: Stage) -> list[Beside]:
         wait_until(lambda: queue_counts(server)["deferred"] == options.entries, 120, "all entries to be counted", 1.0)
         argv = [program("smtp-source"), *WORKLOADS["W2"].source_arguments(10_000_000), f"127.0.0.1:{server.port}"]
         with start("source", argv, place.logs) as generator:
-            found = beside_load(options, sink.count, Acts(server, options.longest))
+            administrator = Administrator(place.directory / "admin.sock", options.longest)
+            found = beside_load(options, sink.count, Acts(administrator))
             if not generator.running():
                 raise TrialError(generator.complaint())
             generator.kill()

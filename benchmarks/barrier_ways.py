@@ -18,8 +18,9 @@ from benchmarks.drain import percentile
 from benchmarks.measure.handover import WAYS, measure, turns_alone
 from benchmarks.measure.sync_calls import Timed, new_files, writes
 from benchmarks.results.report import number, table
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.directories import Stage, stage
 from benchmarks.stage.file_systems import ground
+from benchmarks.stage.progress import say
 from tests.support.power import FileSystem
 from tests.support.processes import TrialError
 

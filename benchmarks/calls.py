@@ -16,7 +16,8 @@ from benchmarks.measure.instructions import count_instructions, is_installed
 from benchmarks.results.report import number, table
 from benchmarks.results.workloads import WORKLOADS
 from benchmarks.stage.contenders import Contender, add_options, contenders
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.directories import Stage, stage
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import ServedProvider, add_option, chosen
 from tests.support.processes import TrialError
 

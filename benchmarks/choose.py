@@ -23,8 +23,9 @@ from benchmarks.results.choosing import PARTS, Key, draw, markdown
 from benchmarks.results.kept import Kept
 from benchmarks.results.workloads import WORKLOADS
 from benchmarks.sinks.refusing import parse_refusals
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.directories import Stage, stage
 from benchmarks.stage.file_systems import ground
+from benchmarks.stage.progress import say
 from benchmarks.stage.servers import TREE
 from benchmarks.stage.trial import SMALL, Trial
 from benchmarks.stage.variants import VARIANTS, Variant

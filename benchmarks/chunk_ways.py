@@ -20,8 +20,9 @@ from benchmarks.clients.heavy_writer import Writer, heavy_writer
 from benchmarks.drain import percentile
 from benchmarks.measure.chunk_batches import AlwaysWay, BatchBench, CountedChoice, OneAtATime, TimedBatches
 from benchmarks.results.report import number, table
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.directories import Stage, stage
 from benchmarks.stage.file_systems import ground
+from benchmarks.stage.progress import say
 from mailismus.disk.posix import PosixDisk
 from mailismus.errors import StartError
 from mailismus.queue.providers.chunk.write.ways import SyncWay, WayChoice

@@ -20,9 +20,10 @@ from benchmarks.clients.heavy_writer import heavy_writer
 from benchmarks.measure.disk_calls import Counted
 from benchmarks.results.commit_cells import Cell, Measured, cells, markdown
 from benchmarks.results.report import number
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.directories import Stage, stage
 from benchmarks.stage.file_systems import ground
 from benchmarks.stage.load import Sink
+from benchmarks.stage.progress import say
 from benchmarks.stage.servers import TREE, Extras
 from tests.support.power import FileSystem
 from tests.support.processes import TrialError, free_port, start

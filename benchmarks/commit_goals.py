@@ -29,8 +29,9 @@ from benchmarks.measure.disk_calls import Counted
 from benchmarks.measure.sync_calls import MESSAGE, WrittenFile
 from benchmarks.results.report import number, table
 from benchmarks.results.workloads import WORKLOADS
-from benchmarks.stage.directories import Stage, file_system, say, stage
+from benchmarks.stage.directories import Stage, file_system, stage
 from benchmarks.stage.load import Sink
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import ServedProvider, add_option, chosen
 from benchmarks.stage.servers import TREE, Extras, Ours
 from tests.support.processes import TrialError, free_port, start, wait_until

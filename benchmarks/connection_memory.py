@@ -16,9 +16,10 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.directories import Stage, stage
 from benchmarks.stage.load import Sink
 from benchmarks.stage.pressured import LOCAL, Pressured, client_tls
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import ServedProvider, add_option, chosen
 
 TIMEOUT_S = 20.0

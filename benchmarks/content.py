@@ -19,8 +19,9 @@ from benchmarks.measure.passes import Pass, calibrate, passes
 from benchmarks.results.report import number, table
 from benchmarks.results.workloads import Connections, Workload
 from benchmarks.stage.contenders import LASTING, Contender, add_directory, contenders
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.directories import Stage, stage
 from benchmarks.stage.load import send
+from benchmarks.stage.progress import say
 from benchmarks.stage.running import QUIET_S, TIMEOUT_S, Running, started
 from benchmarks.stage.servers import Ours
 from tests.support.processes import TrialError

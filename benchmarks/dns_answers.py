@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dns.rdatatype import RdataType
 
 from benchmarks.results.report import table
+from benchmarks.stage.progress import shown
 from mailismus.dns.message import read_response
 from mailismus.dns.servers import NameServer
 from tests.dns.hostile import ORDINARY, PASSED, REFUSED, Hostile, head, record
@@ -73,7 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     argparse.ArgumentParser(prog="python -m benchmarks.dns_answers", description=__doc__).parse_args(argv)
     rows, is_good = [], True
     for kind, (answers, goal_ms, rounds) in measure().items():
-        costs = {title: cost_ms(one, rounds) for title, one in answers.items()}
+        with shown(kind):
+            costs = {title: cost_ms(one, rounds) for title, one in answers.items()}
         if kind == "random":
             title = max(costs, key=costs.__getitem__)
             answers, costs = {f"the worst of {RANDOM}": answers[title]}, {f"the worst of {RANDOM}": costs[title]}

@@ -29,8 +29,9 @@ from benchmarks.measure.costs import at_rest
 from benchmarks.results.records import Acknowledged, Delivery
 from benchmarks.results.report import number, table
 from benchmarks.results.workloads import WORKLOADS
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.directories import Stage, stage
 from benchmarks.stage.load import Sink, program, send
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import ServedProvider, add_option, chosen
 from benchmarks.stage.servers import Extras, Ours, Place, Postfix, Server
 from benchmarks.stage.trial import SMALL, Trial, administer, queue_counts

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.results.verdict import judge
-from benchmarks.stage.directories import file_system, say, stage
+from benchmarks.stage.directories import file_system, stage
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import Other, Ours, Place, Server
 from benchmarks.stage.trial import MIXES, keep, left_in_queue, trial

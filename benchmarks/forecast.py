@@ -90,7 +90,7 @@ def send(port: int, seed: int, count: int, rate: float = 0.0) -> None:
         thread.join()
 
 
-def run(seed: int, messages: int, maxtime_s: int, span_s: int) -> Run:
+def run(seed: int, messages: int, maxtime_s: int, span_s: int, warm_s: float = WARM_S) -> Run:
     """One playground from its begin to its end."""
     command = [sys.executable, "-m", "mailismus.demo.keeper", "--rate", "0.01", "--maxtime", f"{maxtime_s}s"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as keeper:
@@ -99,7 +99,7 @@ def run(seed: int, messages: int, maxtime_s: int, span_s: int) -> Run:
         try:
             told = json.loads(keeper.stdout.readline())
             directory, port = str(told["directory"]), int(told["port"])
-            send(port, seed, int(WARM_S * WARM_RATE), WARM_RATE)
+            send(port, seed, int(warm_s * WARM_RATE), WARM_RATE)
             send(port, seed, messages)
             config = os.path.join(directory, CONFIG_FILE)
             plan = [sys.executable, "-m", "mailismus", "--config", config, "plan", "--json", "--seed", str(seed)]
@@ -189,13 +189,16 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--messages", type=int, default=20_000, help="behind the slow begin (default: %(default)s)")
     parser.add_argument("--maxtime", type=int, default=120, metavar="SECONDS", help="retry_maxtime (default: %(default)s)")
     parser.add_argument("--span", type=int, default=150, metavar="SECONDS", help="of the forecast (default: %(default)s)")
+    parser.add_argument(
+        "--warm", type=float, default=WARM_S, metavar="SECONDS", help="the slow begin (default: %(default)g)"
+    )
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=1, help="of the first run")
     parser.add_argument("--record", type=Path, help="keep the figures in this file, a line for each run")
     options = parser.parse_args(arguments)
     print(HEAD)
     for seed in range(options.seed, options.seed + options.runs):
-        result = run(seed, options.messages, options.maxtime, options.span)
+        result = run(seed, options.messages, options.maxtime, options.span, options.warm)
         for row in rows(result):
             print(row, flush=True)
         print(f"run {seed}: {result.waiting:,} entries, the command took {result.took_s:.1f} s", file=sys.stderr, flush=True)

@@ -22,7 +22,8 @@ from benchmarks.measure.system_calls import count_system_calls
 from benchmarks.results.report import number, table
 from benchmarks.results.workloads import WORKLOADS
 from benchmarks.stage.contenders import Contender, add_directory, contenders
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.directories import Stage, stage
+from benchmarks.stage.progress import say
 from tests.support.processes import TrialError
 
 GUARDED = ("W1", "W2", "W3")

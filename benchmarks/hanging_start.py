@@ -32,8 +32,9 @@ from benchmarks.results.report import number, table
 from benchmarks.results.workloads import WORKLOADS
 from benchmarks.sinks.hanging import Way, hung
 from benchmarks.sinks.recorded import first_arrival
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.directories import Stage, stage
 from benchmarks.stage.load import Sink, program
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import TREE, Extras, Ours, Place
 from benchmarks.stage.trial import SMALL, Trial, queue_counts

@@ -28,7 +28,8 @@ from benchmarks.drain import delays, percentile
 from benchmarks.results.records import Acknowledged, Delivery
 from benchmarks.results.report import table
 from benchmarks.sinks.hanging import Way, hung
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.directories import Stage, stage
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import TREE, Extras, Ours
 from benchmarks.stage.trial import SMALL, Trial, queue_counts

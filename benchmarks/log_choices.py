@@ -21,8 +21,9 @@ from benchmarks.log.plan import QUESTIONS, SESSIONS, Point, points
 from benchmarks.measure.costs import Machine
 from benchmarks.results.kept import Kept, cells
 from benchmarks.results.report import table
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.directories import Stage, stage
 from benchmarks.stage.file_systems import ground
+from benchmarks.stage.progress import say
 from benchmarks.stage.servers import TREE
 from tests.support.power import FileSystem
 from tests.support.processes import TrialError

@@ -30,8 +30,9 @@ from benchmarks.measure.profiling import RATE_HZ, profiler, record
 from benchmarks.results.report import Run, figures, ratios
 from benchmarks.results.workloads import WORKLOADS, Workload
 from benchmarks.stage.contenders import Contender, check_out
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.directories import Stage, stage
 from benchmarks.stage.load import Sink, TlsSink, send
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.running import QUIET_S, TIMEOUT_S, running
 from benchmarks.stage.servers import TREE, Extras, Other, Ours, Postfix, Server

@@ -2,7 +2,7 @@
 
 Every message has 4 KiB and 1,000 recipients, or `--recipients`; each recipient is committed like any mail (in the clustered
 queue: one journal batch, one barrier), and is in the queue's files when this ends. `--area deferred`: tried once and due in
-`--due-in` seconds; `incoming`: due.
+`--due-in` seconds; `incoming`: due. `--varied`: with the facts of `benchmarks.results.varied`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ import sys
 import time
 from typing import Any, cast
 
+import attrs
 from twisted.internet import reactor as installed
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater, react
 
+from benchmarks.results import varied
 from benchmarks.stage.providers import add_option, chosen
 from mailismus.config.read.load import Loader, load
 from mailismus.errors import Unavailable
@@ -33,14 +35,15 @@ RECIPIENTS, SIZE_BYTES, AT_ONCE = 1000, 4096, 8000
 MOST_AT_ONCE = 200
 """Messages that are committed at a time, at most."""
 DOMAIN = b"to.bench.example"
+FULL = Reply(452, b"4.2.2", b"mailbox full")
 REPLY = Reply(451, b"4.4.1", b"connect to 127.0.0.1 failed: Connection refused")
 
 
-def content(number: int) -> bytes:
-    """A message of `SIZE_BYTES`, lines ended by CRLF."""
+def content(number: int, size_bytes: int = SIZE_BYTES) -> bytes:
+    """A message of this size, lines ended by CRLF."""
     head = b"Received: by builder.bench.example\r\nX-Number: %d\r\n\r\n" % number
-    lines = -(-(SIZE_BYTES - len(head)) // 64)
-    return (head + (b"x" * 62 + b"\r\n") * lines)[: SIZE_BYTES - 2] + b"\r\n"
+    lines = -(-(size_bytes - len(head)) // 64)
+    return (head + (b"x" * 62 + b"\r\n") * lines)[: size_bytes - 2] + b"\r\n"
 
 
 def submission(draft: IDraft, number: int, count: int, area: Area, due_in_s: float) -> Submission:
@@ -55,6 +58,19 @@ def submission(draft: IDraft, number: int, count: int, area: Area, due_in_s: flo
     return Submission(draft, Envelope(b"sender@from.bench.example", recipients, b"127.0.0.1"), now, placements)
 
 
+def varied_submission(draft: IDraft, number: int, count: int, area: Area, due_in_s: float) -> Submission:
+    """As `submission`, with the facts of `varied`."""
+    one = submission(draft, number, count, area, due_in_s)
+    entries = range(number * count, (number + 1) * count)
+    envelope = Envelope(varied.sender_of(number), tuple(map(varied.recipient_of, entries)), b"127.0.0.1")
+    placements = one.placements and tuple(
+        attrs.evolve(placement, reply=FULL if varied.is_full(entry) else REPLY)
+        for placement, entry in zip(one.placements, entries, strict=True)
+    )
+    age_s = 2 * varied.DAY_S if varied.is_old(number) else 0
+    return one._replace(envelope=envelope, received_at=one.received_at - age_s, placements=placements)
+
+
 async def draft_of(queue: IQueue, reactor: Reactor) -> IDraft:
     """A draft, as soon as the queue gives one."""
     while True:
@@ -66,17 +82,21 @@ async def draft_of(queue: IQueue, reactor: Reactor) -> IDraft:
             await deferLater(reactor, 0.1)
 
 
-async def build(queue: IQueue, reactor: Reactor, messages: int, count: int, area: Area, due_in_s: float) -> None:
+async def build(
+    queue: IQueue, reactor: Reactor, messages: int, count: int, area: Area, due_in_s: float, *, is_varied: bool = False
+) -> None:
     """Commits all messages, each with so many recipients."""
+    make = varied_submission if is_varied else submission
     at_once = min(MOST_AT_ONCE, max(1, AT_ONCE // count))
     for start in range(0, messages, at_once):
         done: list[Deferred[Any]] = []
         for number in range(start, min(start + at_once, messages)):
             draft = await draft_of(queue, reactor)
-            pause = draft.write(content(number))
+            is_large = is_varied and varied.is_large(number)
+            pause = draft.write(content(number, varied.LARGE_BYTES if is_large else SIZE_BYTES))
             if pause is not None:
                 await pause
-            done.append(queue.commit([submission(draft, number, count, area, due_in_s)], ()))
+            done.append(queue.commit([make(draft, number, count, area, due_in_s)], ()))
         await gatherResults(done)
 
 
@@ -90,7 +110,7 @@ async def main(reactor: Reactor, options: argparse.Namespace) -> None:
     queue = opened.queue
     await opened.begin()
     messages = options.entries // options.recipients
-    await build(queue, reactor, messages, options.recipients, Area(options.area), options.due_in)
+    await build(queue, reactor, messages, options.recipients, Area(options.area), options.due_in, is_varied=options.varied)
     await queue.close()
     opened.end()
 
@@ -103,6 +123,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("entries", type=int, help="how many, rounded down to whole messages")
     parser.add_argument("--recipients", type=int, default=RECIPIENTS, help="of each message (default: %(default)s)")
     parser.add_argument("--area", choices=("deferred", "incoming"), default="deferred")
+    parser.add_argument("--varied", action="store_true", help="of several senders, domains, sizes, ages and replies")
     parser.add_argument("--due-in", type=float, default=14400.0, help="seconds until deferred entries are due")
     return parser
 

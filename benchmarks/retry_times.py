@@ -20,7 +20,8 @@ import attrs
 
 from benchmarks.results.report import Spread, table
 from benchmarks.sinks.refusing import parse_refusals
-from benchmarks.stage.directories import say, stage
+from benchmarks.stage.directories import stage
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import TREE, Extras, Ours
 from benchmarks.stage.trial import Mix, Trial, queue_counts

@@ -24,9 +24,10 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.stage.directories import say, stage
+from benchmarks.stage.directories import stage
 from benchmarks.stage.load import Sink
 from benchmarks.stage.pressured import LOCAL, Pressured
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen
 from tests.support.processes import TrialError
 

@@ -36,8 +36,9 @@ from benchmarks.results.flatness import Counting, Listing, Measured, Start, Stop
 from benchmarks.results.workloads import SENDER, WORKLOADS, Connections, Workload
 from benchmarks.sinks.recorded import first_arrival, recipients_in, recording
 from benchmarks.stage.asking import FEW, Counts, Lists, Windows
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.directories import Stage, stage
 from benchmarks.stage.load import Sink, program, send
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import TREE, Extras, Ours, Place
 from benchmarks.stage.trial import SMALL, Follower, Trial, queue_counts

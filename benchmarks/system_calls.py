@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from benchmarks.measure.system_calls import SystemCalls, count_system_calls, kinds_table
 from benchmarks.results.workloads import WORKLOADS
 from benchmarks.stage.contenders import add_options, contenders
-from benchmarks.stage.directories import say, stage
+from benchmarks.stage.directories import stage
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen
 from tests.support.processes import TrialError
 

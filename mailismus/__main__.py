@@ -21,7 +21,7 @@ from mailismus.admin.commands.fsck import register as register_fsck
 from mailismus.admin.commands.register import CommandTools
 from mailismus.admin.commands.register import register as register_admin
 from mailismus.config.edit.change import set_values
-from mailismus.config.edit.path import PathError, parse_path
+from mailismus.config.edit.path import PathError, all_paths, parse_path
 from mailismus.config.read.document import parse_source, parse_text, read_bytes
 from mailismus.config.read.files import Files
 from mailismus.config.read.load import DEFAULT_FILES, LoadedConfig, Loader, find_file, load, load_for_program
@@ -197,7 +197,9 @@ def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"Mailismus {program_version()}")
     parser.add_argument(
-        "--config", metavar="FILE", help=f"the configuration file (default: ./{DEFAULT_FILES[0]}, else {DEFAULT_FILES[1]})"
+        "--config",
+        metavar="FILE",
+        help=f"the configuration file (default: ./{DEFAULT_FILES[0]}, else {DEFAULT_FILES[1]}); also behind the command",
     )
     commands: argparse._SubParsersAction[argparse.ArgumentParser] = parser.add_subparsers(
         title="commands", metavar="COMMAND", required=True, parser_class=_Parser
@@ -224,9 +226,25 @@ def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
     )
     register_plan(commands, plan_tools)
     register_demo(commands)
-    completion.register(commands, build_parser, FILTER_WORDS)
+    completion.register(commands, build_parser, _known_words)
     manual.register(commands, build_parser)
+    _take_config_behind(commands)
     return parser
+
+
+def _take_config_behind(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Let `--config` stand behind each command too; the last one counts."""
+    for parser in commands.choices.values():
+        parser.add_argument("--config", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                _take_config_behind(action)
+
+
+def _known_words() -> completion.Known:
+    """Words that arguments may be, by their names in the help."""
+    paths = tuple(all_paths())
+    return {"FILTER": FILTER_WORDS, "PATH": paths, "PATH=VALUE": tuple(f"{path}=" for path in paths)}
 
 
 def find_program(arguments: Sequence[str]) -> tuple[str, list[str]] | None:

@@ -40,7 +40,6 @@ from mailismus.net.dispatch import shorten_dispatch
 from mailismus.observe.maillog import MailLog, MemoryMailLog
 from mailismus.providers import PROVIDERS
 from mailismus.queue.acts.acts import Acts
-from mailismus.queue.arriving import envelope_room
 from mailismus.queue.clock.elapsed import elapsed_seconds
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.provider import IOpenedQueue, IProviders, IsLocal
@@ -262,7 +261,7 @@ def _build(
         host,
         settings.listeners,
         settings.directory,
-        envelope_room(opened.queue.max_envelope_bytes),
+        opened.queue.max_envelope_bytes,
         manager,
         maillog,
         clock,

@@ -3,7 +3,8 @@
 Rules: every acknowledged recipient must have arrived; every arrival must have the content that was sent, and must not have
 been refused; of a message in doubt all recipients arrive or none; a recipient may arrive again only if the sink had not
 answered the earlier arrival (it closed the connection), or had answered it shortly before a kill, or to a server already
-dead. A refusal said after the power was cut promises nothing: that message is in doubt. Judged when the queue is empty.
+dead or without power. A refusal said after the power was cut promises nothing: that message is in doubt. Judged when the
+queue is empty.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from benchmarks.results.records import Acknowledged, Broken, Delivery, Unanswere
 from benchmarks.results.report import table
 
 BEFORE_KILL_S = 1.0
+SETTLE_S = 0.020
+"""Within so many seconds of the sink's answer an outcome is durable, in the mean over kills (P4)."""
 
 
 @attrs.frozen
@@ -28,9 +31,19 @@ class Outage:
     ready_at_s: float
     cut_at_s: float | None = None
 
+    @property
+    def down_at_s(self) -> float:
+        """From when on nothing can become durable any more. A server whose power was cut goes on for a moment; a machine's
+        would not."""
+        return self.killed_at_s if self.cut_at_s is None else self.cut_at_s
+
+    def settles(self, at_s: float) -> bool:
+        """In the last moment before."""
+        return self.down_at_s - SETTLE_S <= at_s < self.down_at_s
+
     def covers(self, at_s: float) -> bool:
-        """Between the kill and the moment of readiness."""
-        return self.killed_at_s <= at_s <= self.ready_at_s
+        """Between that moment and the moment of readiness."""
+        return self.down_at_s <= at_s <= self.ready_at_s
 
 
 @attrs.frozen
@@ -59,6 +72,10 @@ class Verdict:
     most_at_one_kill: int
     open_at_kills: int
     """Entries of the transactions that were open at the sink at a kill, and broken off by it."""
+    settling_at_kills: int
+    """Entries that the sink had answered in the last `SETTLE_S` before a kill or a cut, whether they came again or not."""
+    oldest_doubled_s: float
+    """How long before a kill, or a cut, the sink had answered what arrived again, at most."""
     refusals: tuple[tuple[str, int], ...]
     """Each reply by which messages were refused, and how many."""
 
@@ -133,6 +150,7 @@ def judge(
         if 0 < sum((message.number, index) in arrivals for index in range(message.recipients)) < message.recipients
     ]
     unsaid = before = after = 0
+    oldest_s = 0.0
     unexplained = []
     at_kill = [0] * len(outages)
     for entry, found in arrivals.items():
@@ -142,10 +160,11 @@ def judge(
                 unsaid += 1
                 continue
             for index, outage in enumerate(outages):
-                if outage.killed_at_s - BEFORE_KILL_S <= at_s <= outage.ready_at_s:
+                if outage.down_at_s - BEFORE_KILL_S <= at_s <= outage.ready_at_s:
                     at_kill[index] += 1
-                    before += at_s <= outage.killed_at_s
-                    after += at_s > outage.killed_at_s
+                    after += outage.covers(at_s)
+                    before += not outage.covers(at_s)
+                    oldest_s = max(oldest_s, outage.down_at_s - at_s)
                     break
             else:
                 unexplained.append((*entry, at_s))
@@ -167,6 +186,12 @@ def judge(
         unexplained=tuple(unexplained),
         most_at_one_kill=max(at_kill, default=0),
         open_at_kills=sum(one.recipients for one in broken if any(outage.covers(one.at_s) for outage in outages)),
+        settling_at_kills=sum(
+            len(one.recipients)
+            for one in deliveries
+            if one.is_answered and any(outage.settles(one.at_s) for outage in outages)
+        ),
+        oldest_doubled_s=oldest_s,
         refusals=tuple(Counter(message.reply for message in unanswered if message.reply).most_common()),
     )
 

@@ -17,7 +17,8 @@ from benchmarks.scheduler.bed import Scene
 from benchmarks.scheduler.cases import CASES
 from benchmarks.scheduler.checks import Check, Played
 from benchmarks.stage.contenders import add_directory, check_out
-from benchmarks.stage.directories import Stage, say, stage
+from benchmarks.stage.directories import Stage, stage
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import TREE
 from tests.support.processes import TrialError

@@ -19,7 +19,7 @@ from benchmarks.scheduler.bed import LOCAL, SEEN_S, Bed, Scene, Settings, bed, d
 from benchmarks.scheduler.checks import Check, Played, Small, compare, none_of, small_of
 from benchmarks.scheduler.client import Message, send
 from benchmarks.scheduler.world import DOMAIN, HEALTHY, TARPIT, Behaviour, Host, hosts
-from benchmarks.stage.directories import say
+from benchmarks.stage.progress import say
 from tests.support.processes import TrialError
 
 FACTOR = 2.0

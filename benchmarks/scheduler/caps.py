@@ -19,7 +19,7 @@ from benchmarks.scheduler.checks import Check, Played, at_least, at_most
 from benchmarks.scheduler.client import Message, send
 from benchmarks.scheduler.events import Event, grown_at, most_within, peak, refusals, spans
 from benchmarks.scheduler.world import DOMAIN, Behaviour, Host, hosts
-from benchmarks.stage.directories import say
+from benchmarks.stage.progress import say
 
 SHARED = Behaviour(reply_s=0.05)
 SHARED_MESSAGES = 300

@@ -20,7 +20,7 @@ from benchmarks.scheduler.checks import Check, Played, Small, at_least, compare,
 from benchmarks.scheduler.client import Message, Sent, send
 from benchmarks.scheduler.events import Event, mean_recipients, median_open, spans
 from benchmarks.scheduler.world import HEALTHY, Behaviour, Host, hosts
-from benchmarks.stage.directories import say
+from benchmarks.stage.progress import say
 from tests.support.processes import TrialError
 
 SETS, A_SET, A_JOB = 500, 100, 10

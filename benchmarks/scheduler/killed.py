@@ -18,7 +18,7 @@ from benchmarks.scheduler.bed import Scene, bed, deferrals
 from benchmarks.scheduler.checks import Check, Played, at_most, none_of
 from benchmarks.scheduler.client import Message, send
 from benchmarks.scheduler.world import HEALTHY, REFUSING, Host, hosts
-from benchmarks.stage.directories import say
+from benchmarks.stage.progress import say
 from tests.support.processes import TrialError, wait_until
 
 DEAD, WELL = 50, 10

@@ -16,7 +16,7 @@ from benchmarks.scheduler.checks import Check, Played, at_least, at_most
 from benchmarks.scheduler.client import Message, send
 from benchmarks.scheduler.events import Event, spans
 from benchmarks.scheduler.world import Behaviour, hosts
-from benchmarks.stage.directories import say
+from benchmarks.stage.progress import say
 from tests.support.processes import TrialError
 
 ROUND_TRIP_S = 0.020

@@ -26,7 +26,7 @@ from benchmarks.scheduler.checks import Check, Played, Small, at_most, compare, 
 from benchmarks.scheduler.client import Message, Sent, send
 from benchmarks.scheduler.events import Event, most_within
 from benchmarks.scheduler.world import CAPPED, HEALTHY, MUTE, REFUSING, TARPIT, Behaviour, Host, hosts
-from benchmarks.stage.directories import say
+from benchmarks.stage.progress import say
 
 KINDS: Mapping[str, Behaviour] = {"healthy": HEALTHY, "tarpit": TARPIT, "mute": MUTE, "refusing": REFUSING, "capped": CAPPED}
 HOSTS_A_KIND = 4

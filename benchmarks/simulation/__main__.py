@@ -28,6 +28,7 @@ from benchmarks.simulation.rivals import plain
 from benchmarks.simulation.run import Result, World, run, settings_of
 from benchmarks.simulation.summary import BESIDE_S, COMPARED_S, Summary, from_json, summarize
 from benchmarks.simulation.worlds import Load, large
+from benchmarks.stage.progress import shown
 
 MILLION = 1_000_000
 HORIZON_S = 3600.0
@@ -207,7 +208,9 @@ def main(arguments: list[str]) -> None:
             for has_big in (False, True):
                 if options.big not in ("both", "with" if has_big else "without"):
                     continue
-                runs.append(run_large(options.recipients, schedule, options.seed, options.share, has_big=has_big))
+                with shown(schedule):
+                    one = run_large(options.recipients, schedule, options.seed, options.share, has_big=has_big)
+                runs.append(one)
                 print(f"{schedule}, {'with' if has_big else 'without'}: {runs[-1].took_s:.0f} s", flush=True)
                 if options.record is not None:
                     with options.record.open("a") as file:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import attrs
 
-from benchmarks.stage.directories import say
+from benchmarks.stage.progress import say
 from benchmarks.stage.servers import Ours
 from tests.support.processes import TrialError
 

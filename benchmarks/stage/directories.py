@@ -5,22 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import attrs
 
+from benchmarks.stage.progress import shown
 from benchmarks.stage.servers import Place
 from tests.support.processes import TrialError
 
 MEMORY_FILE_SYSTEMS = frozenset(("tmpfs", "ramfs"))
-
-
-def say(text: str) -> None:
-    """Progress, beside the result."""
-    print(text, file=sys.stderr, flush=True)
 
 
 @attrs.frozen
@@ -56,7 +51,7 @@ def file_system(path: Path) -> str:
 
 @contextlib.contextmanager
 def stage(directory: Path) -> Iterator[Stage]:
-    """A stage below `directory`. Raises: TrialError where barriers cost nothing."""
+    """A stage below `directory`, with a line of progress at a terminal. Raises: TrialError where barriers cost nothing."""
     kind = file_system(directory)
     if kind in MEMORY_FILE_SYSTEMS:
         raise TrialError(f"{directory} is on {kind}, where a barrier is not a barrier; name another with --directory")
@@ -65,7 +60,8 @@ def stage(directory: Path) -> Iterator[Stage]:
     root.chmod(0o711)
     logs.chmod(0o711)
     try:
-        yield Stage(root, logs)
+        with shown():
+            yield Stage(root, logs)
     finally:
         shutil.rmtree(root, ignore_errors=True)
         shutil.rmtree(logs, ignore_errors=True)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from mailismus.deliver.hop_habits import DURATIONS, LIMITS, SeenHop, quantiles
 from mailismus.deliver.in_use import InUse
@@ -88,10 +88,11 @@ class HabitBook:
             if totals is not None and next_hop is not NOWHERE:
                 yield totals.habits.told(next_hop, now)
 
-    def hosts(self) -> Iterator[HostHabits]:
-        """All hosts, in the same way."""
+    def hosts(self, under_way: Mapping[tuple[str, int], int]) -> Iterator[HostHabits]:
+        """All hosts, in the same way. `under_way`: messages under way now, by address and port."""
         for key in list(self._hosts):
             host = self._hosts.get(key)
             if host is not None:
                 limits = max(host.limits, default=0), host.refusal
-                yield HostHabits(*key, quantiles(host.setup_s), *limits, host.is_pipelining, host.failure_s)
+                counts = host.is_pipelining, host.failure_s, under_way.get(key, 0)
+                yield HostHabits(*key, quantiles(host.setup_s), *limits, *counts)

@@ -94,7 +94,7 @@ class SeenHop:
         self.labels: OrderedDict[bytes, None] = OrderedDict()
         self.sending_s: deque[float] = deque(maxlen=DURATIONS)
         self.minute = [0] * _MINUTE
-        """Messages taken in each of the last 60 seconds, up to `second`."""
+        """Messages that were taken, by the second in which they began, of the last 60 up to `second`."""
         self.second = 0
         self.limits: deque[int] = deque(maxlen=LIMITS)
         self.watched: dict[tuple[bytes, bytes], float] = {}
@@ -108,7 +108,8 @@ class SeenHop:
         self.sending_s.append(sending_s)
         if now >= self.second + 1:
             self._move_to(now)
-        self.minute[self.second % _MINUTE] += 1
+        if sending_s < _MINUTE - 1:
+            self.minute[int(now - sending_s) % _MINUTE] += 1
         self._count(entries, 0)
         if self.watched:
             for entry in entries:
@@ -163,7 +164,7 @@ class SeenHop:
             tuple(self.first.numbers),
             {found: tuple(counts.numbers) for found, counts in self.later.items()},
             quantiles(self.sending_s),
-            sum(self.minute),
+            self._last_minute(),
             max(self.limits, default=0),
             self.grey_refused_s,
             self.grey_taken_s,
@@ -180,6 +181,13 @@ class SeenHop:
             for passed in range(self.second + 1, min(second, self.second + _MINUTE) + 1):
                 self.minute[passed % _MINUTE] = 0
             self.second = second
+
+    def _last_minute(self) -> tuple[int, ...]:
+        """What began in each of the last seconds, this one first, down to the last of which there is something."""
+        counts = [self.minute[(self.second - age) % _MINUTE] for age in range(_MINUTE)]
+        while counts and not counts[-1]:
+            counts.pop()
+        return tuple(counts)
 
     def _count(self, entries: Sequence[Entry], number: int) -> None:
         """Count an attempt of these entries. `number`: of its class."""

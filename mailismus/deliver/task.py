@@ -10,6 +10,7 @@ While the queue forbids it (too many outcomes are not durable), nothing is taken
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
@@ -25,6 +26,7 @@ from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.distribution import JobDistribution
 from mailismus.deliver.held import HeldEntries
 from mailismus.deliver.host_records import format_line
+from mailismus.deliver.host_session import ClientSessionState
 from mailismus.deliver.limits.domains import Destinations
 from mailismus.deliver.local import local_deliveries
 from mailismus.deliver.locator import Locator
@@ -225,7 +227,8 @@ class DeliverTask:
         """What receivers did lately, and a record of each dead host as a line; the caller may go on in later turns."""
         book, offset_s = self._settling.habits, self._clock.seconds() - self._monotonic()
         yield from book.hops(self._monotonic())
-        yield from book.hosts()
+        hosts = [one.connection.host for one in self.sessions.all if one.state is ClientSessionState.BUSY]
+        yield from book.hosts(Counter((host.address, host.port) for host in hosts))
         for host in self._destdb.dead_hosts():
             line = format_line(host.record(offset_s))
             if line is not None:

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -48,7 +49,7 @@ def _run(arguments: argparse.Namespace) -> int:
     try:
         with _ended_by_signals(), _playground(arguments.rate) as (keeper, directory, page):
             config, log = (os.path.join(directory, name) for name in (CONFIG_FILE, LOG_FILE))
-            print(wording.invitation(config, log, page), flush=True)
+            print(wording.invitation(_program(), config, log, page), flush=True)
             if arguments.lasts_s is None and _has_terminal():
                 _look_at(os.path.join(directory, SOCKET_FILE))
             else:
@@ -58,6 +59,14 @@ def _run(arguments: argparse.Namespace) -> int:
     with contextlib.suppress(OSError):  # the terminal may have gone
         print(wording.GONE, flush=True)
     return os.EX_OK
+
+
+def _program() -> list[str]:
+    """How this command line is called, from any directory."""
+    called = os.path.abspath(sys.argv[0])
+    if os.path.basename(called) != "mailismus" or not os.access(called, os.X_OK):
+        return [sys.executable, "-m", "mailismus"]
+    return ["mailismus"] if shutil.which("mailismus") == called else [called]
 
 
 def _wait_for(keeper: subprocess.Popen[bytes], seconds: float | None) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from mailismus.demo.manners import SAID, domain_of_manner
+import shlex
+from collections.abc import Sequence
+
+from mailismus.demo.manners import SAID, Manner, domain_of_manner
 
 _PLACES = "\n".join(f"  {domain_of_manner(manner):<17} {said}" for manner, said in SAID.items())
 
@@ -30,12 +33,18 @@ A playground is running, with the mail hosts of
 {places}
 
 Try, in another terminal:
-  export CONFIG={config}
-  mailismus --config $CONFIG top
-  mailismus --config $CONFIG queue shape
-  mailismus --config $CONFIG why {slow}
-  mailismus --config $CONFIG queue list domain={grey} --limit 3
-  mailismus --config $CONFIG queue flush domain={dead}
+  alias m={command}
+  m top                                   # what happens now
+  m queue shape                           # how much waits, and for which domains
+  m queue list --limit 5                  # some of it, each with its ID
+  m why {slow}                         # why mail waits; for one message: m why ID
+  m plan --until 10m                      # when it will be delivered
+  m queue hold domain={slow} --reason trying
+  m queue release domain={slow} --reason trying
+  m queue delete domain={full} --reason trying
+  m queue acts                            # what was done, each with its number
+  m queue undo A3                         # takes the third one back
+  m queue flush domain={dead}          # try it now
   less {log}
 
 Or open {page} in a browser.
@@ -44,7 +53,8 @@ ASK = "Enter: the live screen (q leaves it).  q and Enter: the end of the playgr
 GONE = "Everything is stopped and removed."
 
 
-def invitation(config: str, log: str, page: str) -> str:
-    """What to try in a playground with this configuration, log and web page."""
-    slow, grey, dead = ("slow.test", "greylisting.test", "dead.test")
-    return _TRY.format(places=_PLACES, config=config, log=log, page=page, slow=slow, grey=grey, dead=dead)
+def invitation(program: Sequence[str], config: str, log: str, page: str) -> str:
+    """What to try in a playground with this configuration, log and web page. `program`: how the command line is called."""
+    command = shlex.quote(shlex.join([*program, "--config", config]))
+    domains = {manner.value: domain_of_manner(manner) for manner in (Manner.SLOW, Manner.FULL, Manner.DEAD)}
+    return _TRY.format(places=_PLACES, command=command, log=shlex.quote(log), page=page, **domains)

@@ -20,7 +20,7 @@ from mailismus.mail.injected import Injected
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.acts.act_file import read_acts
 from mailismus.queue.acts.rule import rules_in_force
-from mailismus.queue.arriving import arrival_of, envelope_room
+from mailismus.queue.arriving import arrival_of
 from mailismus.queue.content import IDraft
 from mailismus.queue.files.state_file import DIRECTORY
 from mailismus.queue.filter import FilterError
@@ -98,7 +98,7 @@ def inject_beside(
     """Put a message into the queue; return its id when it is durable. Raises `StartError`, `OSError` of the message's
     source."""
     watched = _Watched(writer, placing_of(settings.queue.rootpath))
-    policy = injection_policy(settings.listeners, settings.directory, envelope_room(writer.max_envelope_bytes))
+    policy = injection_policy(settings.listeners, settings.directory, writer.max_envelope_bytes)
     desk = Desk(settings.application.announcehost, policy, watched, maillog, _TimeOfDay())
     ends: list[Injected] = []
     injection = Injection(desk, os.getuid(), ends.append, lambda: None)

@@ -31,8 +31,6 @@ HEADER_WORDS = encode_words({_WORD: _HEADER})
 """The words of a message whose header needs SMTPUTF8."""
 ADDRESS_WORDS = encode_words({_WORD: _ADDRESS})
 """The words of a message of which only addresses need SMTPUTF8."""
-WORDS_BYTES = 16
-"""Bytes that such words add to each recipient of an envelope, at most."""
 
 
 def has_utf8_header(words: bytes | None) -> bool:

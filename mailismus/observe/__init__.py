@@ -12,6 +12,7 @@ Modules, each with what it is:
     habits              what receivers did lately. Pure
     figures             what two overviews tell: rates and sums. Pure
     hop_order           the order of next hops. Pure
+    hold_words          what words of reasons mean. Pure
     history             earlier overviews, and the rates of the last minutes. Pure
     amounts             numbers, sizes and times in few characters. Pure
     grades              how bad a reason, an outcome or a figure is. Pure

@@ -65,8 +65,8 @@ class HopRow:
 
     figures: NextHopFigures
     delivered: float | None
-    failing: float | None
-    """Deferred and failed together."""
+    deferred: float | None
+    failed: float | None
 
 
 @attrs.frozen
@@ -190,9 +190,13 @@ def _earlier_hops(earlier: Overview | None) -> dict[str, NextHopFigures]:
 
 def _row(figures: NextHopFigures, old: NextHopFigures | None, since: _Since) -> HopRow:
     if old is None or since.earlier is None:
-        return HopRow(figures, None, None)
-    failing = since.by_second(figures.deferred + figures.failed, old.deferred + old.failed)
-    return HopRow(figures, since.by_second(figures.delivered, old.delivered), failing)
+        return HopRow(figures, None, None, None)
+    return HopRow(
+        figures,
+        since.by_second(figures.delivered, old.delivered),
+        since.by_second(figures.deferred, old.deferred),
+        since.by_second(figures.failed, old.failed),
+    )
 
 
 def _barriers(since: _Since) -> Barriers | None:

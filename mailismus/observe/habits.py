@@ -41,7 +41,7 @@ class AttemptClass(enum.Enum):
 CLASSES = tuple(AttemptClass)
 NUMBER_OF = {one: number for number, one in enumerate(CLASSES)}
 Counts = tuple[int, ...]
-"""By the number of the class."""
+"""By the number of the class, where nothing else is said."""
 NO_COUNTS: Counts = (0,) * len(CLASSES)
 
 
@@ -61,8 +61,8 @@ class HopHabits:
     """What they got behind an attempt of this class."""
     sending_s: tuple[float, ...] = ()
     """Quantiles of the time from MAIL to the reply to the final dot, of messages that were taken; empty: not known."""
-    last_minute: int = 0
-    """Messages taken in the last minute."""
+    last_minute: Counts = ()
+    """Messages that began in each of the last seconds, up to 60 of them, and were taken; this second first."""
     most_a_minute: int = 0
     """The most that were taken in a minute when it said that this was too much; 0: it never said so."""
     grey_refused_s: float = 0.0
@@ -90,6 +90,8 @@ class HostHabits:
     is_pipelining: bool = True
     failure_s: float = 0.0
     """How long the last connection took that failed; 0: none did."""
+    under_way: int = 0
+    """Messages that are under way now, each on a session of its own."""
 
 
 class WindowState(NamedTuple):
@@ -107,6 +109,8 @@ class WindowState(NamedTuple):
     probes_in_s: float
     cut_before_s: float
     """How long ago it was cut last."""
+    chance: float = 0.0
+    """From 0 to 1: by how much its pauses are lengthened."""
 
 
 @attrs.frozen

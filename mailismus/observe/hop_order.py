@@ -22,7 +22,7 @@ _KEYS: Mapping[HopOrder, Callable[[HopRow], tuple[float, ...]]] = {
     HopOrder.HELD: lambda row: (row.figures.entries, row.figures.waits_s),
     HopOrder.WAITS: lambda row: (row.figures.waits_s, row.figures.entries),
     HopOrder.SENT: lambda row: (row.delivered or 0.0, row.figures.delivered),
-    HopOrder.FAILING: lambda row: (row.failing or 0.0, row.figures.deferred + row.figures.failed),
+    HopOrder.FAILING: lambda row: ((row.deferred or 0.0) + (row.failed or 0.0), row.figures.deferred + row.figures.failed),
     HopOrder.NAME: lambda row: (),
 }
 

@@ -1,7 +1,8 @@
 """The command `mailismus plan`.
 
 *Rules*: the queue is read as `queue list` reads it, from the running server or from the files of a stopped queue, and then
-left alone. The simulation runs in this process. Progress is shown where standard error is a terminal, and nowhere else.
+left alone. Then the server is asked what it knows of receivers, so that both are of one moment. The simulation runs in this
+process. Progress is shown where standard error is a terminal, and nowhere else.
 """
 
 from __future__ import annotations
@@ -127,11 +128,12 @@ def _run(arguments: argparse.Namespace, tools: PlanTools) -> int:
     settings = tools.load_or_default(arguments) if named else tools.load(arguments)
     changed = tools.load_changed(arguments, arguments.changes) if arguments.changes else settings
     progress = _Progress(sys.stderr)
-    source, habits = _open(arguments, settings, tools, now)
+    source, dead = _open(arguments, settings, tools, now)
     try:
         reading = source.entries() if isinstance(source, ServerSource) else source.messages((), None)
         with closing(reading) as messages:
             snapshot = read_snapshot(messages, time.time, arguments.limit, is_wanted, progress.read)
+        habits = source.habits() if isinstance(source, ServerSource) else Habits(dead=dead)
         gaps = source.gaps
     finally:
         source.close()
@@ -161,17 +163,18 @@ def _wanted(words: Sequence[str], now: float) -> Predicate | None:
     return is_wanted
 
 
-def _open(arguments: argparse.Namespace, settings: Settings, tools: PlanTools, now: float) -> tuple[QueueSource, Habits]:
-    """The queue that is meant, and what is known of receivers. Raises `StartError`."""
+def _open(
+    arguments: argparse.Namespace, settings: Settings, tools: PlanTools, now: float
+) -> tuple[QueueSource, tuple[bytes, ...]]:
+    """The queue that is meant, and of a stopped one records of dead hosts. Raises `StartError`."""
     if arguments.queue is None:
         running = open_server(settings.admin.socket_path, _count_nothing)
         if running is not None:
-            return running, running.habits()
+            return running, ()
         found: FoundQueue = find_configured(settings.queue, tools.providers)
     else:
         found = find_named(arguments, tools.providers)
-    dead = tuple(tools.dead_hosts(found.place.queue_path, now))
-    return OfflineSource(open_files(found), now), Habits(dead=dead)
+    return OfflineSource(open_files(found), now), tuple(tools.dead_hosts(found.place.queue_path, now))
 
 
 def _simulate(

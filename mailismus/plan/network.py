@@ -46,13 +46,19 @@ class Wire:
         "_is_open",
         "_is_refused",
         "_kept",
+        "_left",
+        "_pace",
         "_protocol",
         "_sender",
         "_site",
     )
 
-    def __init__(self, clock: VirtualClock, site: ReceivingSite) -> None:
+    def __init__(self, clock: VirtualClock, site: ReceivingSite, left: float | None = None) -> None:
+        """`left`: as `ReceivingSite.take_over` tells it. What begins such a session takes no time."""
         self._clock, self._site = clock, site
+        self._left = left
+        self._pace = 1.0 if left is None else 0.0
+        """The share of its time that everything takes."""
         self._protocol: Protocol
         self._is_open = True
         self._is_admitted = False
@@ -73,7 +79,7 @@ class Wire:
         if site.admit():
             self._is_admitted = True
             waits_s = site.habits.round_trip_s / 2 + site.habits.reply_s + site.habits.greeting_s
-            self._clock.at(now + waits_s, self._receive, _GREETING)
+            self._clock.at(now + self._pace * waits_s, self._receive, _GREETING)
         else:
             self._clock.at(now + site.habits.round_trip_s / 2, self._receive_last, site.habits.too_many + b"\r\n")
 
@@ -89,7 +95,12 @@ class Wire:
         is_last = self._read(data, replies, costs)
         if not replies:
             return
-        at = max(clock.now + habits.round_trip_s, self._busy_until)
+        pace = self._pace
+        if pace != 1.0:
+            costs = [pace * cost for cost in costs]
+            if self._left is None:
+                self._pace = 1.0
+        at = max(clock.now + pace * habits.round_trip_s, self._busy_until)
         whole_s = sum(costs)
         if whole_s < SINGLE_REPLIES_S or is_last:
             at += whole_s
@@ -131,6 +142,7 @@ class Wire:
                     return False
                 at = end + len(_END)
                 self._is_content = False
+                self._left = None
                 site.accept(self._accepted)
                 replies.append(_TAKEN * (self._accepted if self._is_lmtp else 1))
                 costs.append(site.dot_s)
@@ -151,6 +163,8 @@ class Wire:
                     self._accepted += 1
             elif verb == b"MAIL":
                 self._accepted = 0
+                if self._left is not None:
+                    self._pace = self._left
                 if site.asks:
                     self._sender = _address(data[at:end])
                 self._is_refused = not site.begin(now)
@@ -217,7 +231,9 @@ class Network:
         site = self.sites[host] if self._site_at is None else self._site_at(host, port)
         site.connect()
         if site.is_up(clock.now, host):
-            clock.at(clock.now + site.habits.round_trip_s, self._connected, (factory, site))
+            left = site.take_over(host)
+            trip_s = site.habits.round_trip_s if left is None else 0.0
+            clock.at(clock.now + trip_s, self._connected, (factory, site, left))
             return
         site.waste(is_session=False)
         if site.dead.get(host, site.habits.kind) is SiteKind.MUTE:
@@ -229,11 +245,11 @@ class Network:
         """See `IReactorUNIX`."""
         self.connectTCP(address, 0, factory, timeout)
 
-    def _connected(self, given: tuple[ClientFactory, ReceivingSite]) -> None:
-        factory, site = given
+    def _connected(self, given: tuple[ClientFactory, ReceivingSite, float | None]) -> None:
+        factory, site, left = given
         protocol = factory.buildProtocol(None)
         assert protocol is not None
-        Wire(self._clock, site).begin(protocol)  # type: ignore[arg-type]  # Twisted types it by the widest interface
+        Wire(self._clock, site, left).begin(protocol)  # type: ignore[arg-type]  # Twisted types it by the widest interface
 
     def _failed(self, given: tuple[ClientFactory, Failure]) -> None:
         factory, why = given

@@ -3,46 +3,62 @@
 *Rules*
 - A recipient has a state: the class of its last attempt. The next one is drawn by how often each class followed that state;
   without a count the mailbox stays full, and half of what was to come another time is taken.
+- A first attempt is drawn by what first attempts got, and by some more that are taken, since a few tell little: `FEW` where
+  they failed for their recipients, one where the host wanted another time, none where it greylists, which is a habit.
 - Who was refused for good stays so, who was taken is refused at most for another time.
 - Greylisting is a matter of time: a sender and recipient that it has refused are taken `grey_s` behind that.
-- Too many and too fast are no draws: the limits of the site refuse (`site`).
+- Too many and too fast are no draws where a limit is known: the site refuses (`site`). A host that said so before it took
+  anything has a limit that is not known: it is drawn, as what is to come another time.
 """
 
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Mapping
 
 from mailismus.observe.habits import CLASSES, AttemptClass, Counts, HopHabits
+from mailismus.plan.site import TOO_FAST
 
 GREY_S = 300.0
-"""How long greylisting refuses where that is not known."""
+"""How long greylisting refuses where that is not known and not said."""
+MOST_GREY_S = 86400.0
+FEW = 4.0
+_SAID = re.compile(rb"\b(\d{1,6}) ?(s|sec|second|m|min|minute)s?\b", re.IGNORECASE)
+"""A time in words of greylisting."""
 _TAKEN, _GREY, _FULL = AttemptClass.TAKEN, AttemptClass.GREY, AttemptClass.FULL
-_LATER, _REFUSED = AttemptClass.LATER, AttemptClass.REFUSED
-_DRAWN = (_TAKEN, _GREY, _FULL, _LATER, _REFUSED)
-"""Classes that one recipient gets; the others are those of a site."""
-_PRIOR: Mapping[AttemptClass | None, Mapping[AttemptClass, float]] = {
-    None: {_TAKEN: 1.0},
+_LATER, _REFUSED, _RATE = AttemptClass.LATER, AttemptClass.REFUSED, AttemptClass.RATE
+_DRAWN = (_TAKEN, _GREY, _FULL, _LATER, _REFUSED, _RATE)
+"""Classes that one recipient gets; the other one is that of a site."""
+_PRIOR: Mapping[AttemptClass, Mapping[AttemptClass, float]] = {
     _TAKEN: {_TAKEN: 1.0},
     _FULL: {_FULL: 1.0},
     _LATER: {_TAKEN: 0.5, _LATER: 0.5},
+    _RATE: {_TAKEN: 0.5, _RATE: 0.5},
 }
 _REPLIES = {
     _GREY: b"451 4.7.1 greylisted",
     _FULL: b"452 4.2.2 the mailbox is full",
     _LATER: b"450 4.2.0 try again later",
     _REFUSED: b"550 5.1.1 no such user",
+    _RATE: TOO_FAST,
 }
 
 
 def grey_s_of(habits: HopHabits | None) -> float:
-    """How long greylisting refuses, by what was seen of it."""
-    if habits is None or not (habits.grey_refused_s or habits.grey_taken_s):
+    """How long greylisting refuses, by what was seen of it, else by what it says."""
+    if habits is None:
         return GREY_S
     refused_s, taken_s = habits.grey_refused_s, habits.grey_taken_s
     if not taken_s:
-        return max(GREY_S, refused_s)
+        return max(said_grey_s(habits.replies.get(_GREY, b"")) or GREY_S, refused_s)
     return (refused_s + taken_s) / 2 if refused_s < taken_s else taken_s
+
+
+def said_grey_s(reply: bytes) -> float:
+    """How long greylisting refuses by the words of this reply; 0: it does not say."""
+    said = _SAID.search(reply)
+    return 0.0 if said is None else min(MOST_GREY_S, float(said[1]) * (60.0 if said[2][:1] in b"mM" else 1.0))
 
 
 class RecipientAnswers:
@@ -50,21 +66,29 @@ class RecipientAnswers:
 
     def __init__(self, habits: HopHabits | None, chance: random.Random) -> None:
         self._chance = chance
-        self._shares = _shares(habits)
+        self._is_limited = habits is not None and habits.most_a_minute > 0
+        self._shares = _shares(habits, is_limited=self._is_limited)
         self._grey_s = grey_s_of(habits)
+        self._said_s = 0.0
+        """How long greylisting refuses by what waiting entries were told."""
         self._state: dict[bytes, AttemptClass] = {}
         self._grey_since: dict[tuple[bytes, bytes], float] = {}
         self._replies = dict(_REPLIES)
+        self._told = frozenset(habits.replies) if habits is not None else frozenset()
+        """Classes of replies that the server tells."""
         if habits is not None:
             self._replies.update({found: reply for found, reply in habits.replies.items() if found in _REPLIES and reply})
             self._state.update(habits.refused)
 
-    def remember(self, sender: bytes, recipient: bytes, found: AttemptClass, since: float) -> None:
+    def remember(self, sender: bytes, recipient: bytes, found: AttemptClass, since: float, reply: bytes = b"") -> None:
         """Note what a waiting entry got at its last attempt; greylisting has seen it since then."""
         if found is _GREY:
             who = sender, recipient
+            if _GREY not in self._told:
+                self._said_s = max(self._said_s, said_grey_s(reply))
+                self._grey_s = self._said_s or GREY_S
             self._grey_since[who] = min(self._grey_since.get(who, since), since)
-        elif found in _DRAWN:
+        elif found in _DRAWN and not (found is _RATE and self._is_limited):
             self._state[recipient] = found
 
     def answer(self, sender: bytes, recipient: bytes, now: float) -> bytes | None:
@@ -94,19 +118,24 @@ class RecipientAnswers:
         return found
 
 
-def _shares(habits: HopHabits | None) -> Mapping[AttemptClass | None, list[float]]:
-    """How often each class follows each state."""
-    first = None if habits is None else habits.first
-    shares = {
-        before: _weights(None if habits is None or before is None else habits.later.get(before), prior)
-        for before, prior in _PRIOR.items()
-    }
-    shares[None] = _weights(first, _PRIOR[None])
+def _shares(habits: HopHabits | None, *, is_limited: bool) -> Mapping[AttemptClass | None, list[float]]:
+    """How often each class follows each state. `is_limited`: the site refuses what is too fast."""
+    first = _by_class(None if habits is None else habits.first)
+    few = 0.0 if first[_GREY] else 1.0 if first[_LATER] or first[_RATE] else FEW
+    shares: dict[AttemptClass | None, list[float]] = {None: _weights(first, {_TAKEN: few}, is_limited=is_limited)}
+    for before, prior in _PRIOR.items():
+        counts = _by_class(None if habits is None else habits.later.get(before))
+        shares[before] = _weights(counts, prior, is_limited=is_limited)
     taken = dict(zip(_DRAWN, shares[None], strict=True))
-    shares[_TAKEN] = [taken[one] if one in (_TAKEN, _LATER) else 0.0 for one in _DRAWN]
+    taken[_TAKEN] = max(taken[_TAKEN], 1.0)
+    shares[_TAKEN] = [taken[one] if one in (_TAKEN, _LATER, _RATE) else 0.0 for one in _DRAWN]
     return shares
 
 
-def _weights(counts: Counts | None, prior: Mapping[AttemptClass, float]) -> list[float]:
-    found = dict.fromkeys(CLASSES, 0) if counts is None else dict(zip(CLASSES, counts, strict=True))
-    return [found[one] + prior.get(one, 0.0) for one in _DRAWN]
+def _by_class(counts: Counts | None) -> Mapping[AttemptClass, int]:
+    return dict.fromkeys(CLASSES, 0) if counts is None else dict(zip(CLASSES, counts, strict=True))
+
+
+def _weights(counts: Mapping[AttemptClass, int], prior: Mapping[AttemptClass, float], *, is_limited: bool) -> list[float]:
+    """What each class weighs, `_DRAWN` in order."""
+    return [0.0 if one is _RATE and is_limited else counts[one] + prior.get(one, 0.0) for one in _DRAWN]

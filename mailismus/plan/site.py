@@ -77,7 +77,7 @@ class ReceivingSite:
 
     __slots__ = (
         *("_answers", "_draw_dot_s", "accepted", "connections", "dead", "failed", "habits", "hosts", "messages"),
-        *("most_a_minute", "most_open", "name", "open", "seen", "started", "times", "wasted"),
+        *("most_a_minute", "most_open", "name", "open", "seen", "started", "times", "under_way", "wasted"),
     )
 
     def __init__(
@@ -114,6 +114,8 @@ class ReceivingSite:
         self.times: deque[float] = deque()
         self.seen: dict[bytes, float] = {}
         """Recipients that a greylisting one knows, and since when."""
+        self.under_way: dict[str, list[float]] = {}
+        """By address: of sessions that stand from the begin, with a message under way, the part of its time that is left."""
 
     @property
     def dot_s(self) -> float:
@@ -128,6 +130,11 @@ class ReceivingSite:
         if habits.kind is SiteKind.FLAPPING:
             return now % (habits.up_s + habits.down_s) < habits.up_s
         return habits.kind is not SiteKind.DEAD and habits.kind is not SiteKind.MUTE
+
+    def take_over(self, address: str) -> float | None:
+        """The part that is left of a message under way at this address, each told once; None: there is no other."""
+        parts = self.under_way.get(address)
+        return parts.pop() if parts else None
 
     def connect(self) -> None:
         """Count a connection that is asked for."""
@@ -171,8 +178,8 @@ class ReceivingSite:
         self.dead[address] = kind
 
     def preload(self, times: Sequence[float]) -> None:
-        """Count messages that began before."""
-        self.times.extend(times)
+        """Count messages that began before, and were not too many."""
+        self.times = deque(sorted((*self.times, *times))[-self.habits.most_a_minute :])
 
     def answer(self, sender: bytes, recipient: bytes, now: float) -> bytes | None:
         """The reply to RCPT; None: the recipient is taken."""

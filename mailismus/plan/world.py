@@ -82,7 +82,8 @@ class ForecastWorld:
                 self._add_label(key, named[0])
         waited_s = 1.1 * sum(delays_s[min(n, len(delays_s) - 1)] for n in range(min(entry.attempts, MAX_ATTEMPTS)))
         since = min(max(message.received_at, entry.due_at - waited_s), STARTS_AT)
-        self._answers_of(key).remember(message.sender, entry.final_recipient, found, since)
+        said = bytes(entry.reply)
+        self._answers_of(key).remember(message.sender, entry.final_recipient, found, since, said)
 
     def _add_label(self, key: Key, label: str) -> None:
         found = LABEL.fullmatch(label)
@@ -159,6 +160,8 @@ class ForecastWorld:
         found = [MxHost(name or address, 10, (address,)) for name, address, _ in sorted(hosts)]
         site = ReceivingSite(key[1], found, habits, _Answerer(self, key), fit.drawn_dots(hops, habits, chance.choice))
         for name, address, port in hosts:
+            if (address, port) in self._hosts:
+                site.under_way[address] = [chance.random() for _ in range(self._hosts[address, port].under_way)]
             kind = self._death_of(name, address, port, key)
             if kind is not None:
                 site.kill(address, kind)
@@ -191,9 +194,8 @@ class ForecastWorld:
         """Count the messages of the last minute at all sites with a rate."""
         for key, hop in self._hops.items():
             site = self._by_key.get(key)
-            if site is not None and site.habits.most_a_minute and hop.last_minute:
-                count = min(hop.last_minute, site.habits.most_a_minute)
-                site.preload([now - 60.0 * (count - number) / (count + 1) for number in range(count)])
+            if site is not None and site.habits.most_a_minute:
+                site.preload([now - age - 0.5 for age, count in enumerate(hop.last_minute) for _ in range(count)])
 
 
 class _Answerer:

@@ -19,12 +19,8 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.commits import BeginsCommits
 from mailismus.queue.entering import entries_of, message_of
 from mailismus.queue.interface import CommitListener, Entry, M, Message, Placement, Submission
-from mailismus.queue.words import BESIDE_ADDRESS
 
 T = TypeVar("T")
-
-MARK_BYTES = 48
-"""Bytes of the words by which a rule marks an entry, at most, with the spaces around them."""
 
 
 class ArrivalRule(Protocol):
@@ -137,8 +133,3 @@ class Arrivals:
 def _end(result: T, arrival: Arrival) -> T:
     arrival.end(is_durable=not isinstance(result, Failure))
     return result
-
-
-def envelope_room(max_envelope_bytes: int) -> int:
-    """Return how large an envelope may be that a provider has so much room for, so that rules can mark all its entries."""
-    return max_envelope_bytes * BESIDE_ADDRESS // (BESIDE_ADDRESS + MARK_BYTES)

@@ -362,7 +362,8 @@ class IQueue(Protocol):
     def claim(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         """As `search`, and each entry of the page is handed out as by `take`, whatever its area and its time: it is settled
         or given back. Those that were out before are told in `Page.out`, each at most once. About `limit` entries a page;
-        a provider that reads many at once may give more. For acts of administrators: it costs what a search costs."""
+        a provider that reads many at once may give more. A page ends too where much was looked at, and may be empty: the
+        caller pauses between pages, the claim never does. For acts of administrators."""
 
     def visit_all(self, wanted: Filter, now: float) -> Deferred[Flushed]:
         """Matching deferred entries are due now (flush). A crash forgets it."""
@@ -374,5 +375,5 @@ class IQueue(Protocol):
 
     @property
     def max_envelope_bytes(self) -> int:
-        """What the sum of (length of recipient + length of its words and of the message's + 64) may be in one envelope; more
-        is refused at RCPT (452 4.5.3)."""
+        """What the sum of (length of recipient + length of its words beyond 48 and of the message's + 64) may be in one
+        envelope; more is refused at RCPT (452 4.5.3)."""

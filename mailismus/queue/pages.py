@@ -11,6 +11,9 @@ from mailismus.queue.due.entries import M
 from mailismus.queue.due.index import DueIndex
 from mailismus.queue.interface import Entry, Filter, Message, Page
 
+CLAIM_MESSAGES = 2000
+"""Messages in memory that are looked at for one page of a claim, at most: some milliseconds of the reactor."""
+
 
 def count_entries(messages: Sequence[Message]) -> int:
     """Return the number of entries."""

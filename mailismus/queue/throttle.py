@@ -69,6 +69,19 @@ class WorkThrottle:
 
         return metered
 
+    def begin(self) -> tuple[float, float]:
+        """Return the moment at which some work begins, for `worked_s`."""
+        clocks = self._clocks
+        return (0.0, 0.0) if clocks is None else (clocks.reactor.seconds(), clocks.process_s())
+
+    def worked_s(self, begun: tuple[float, float]) -> float:
+        """Return for how many seconds that work can have held up other work, whichever threads did it: no longer than it
+        lasted, and no longer than the whole process has used processors meanwhile."""
+        clocks = self._clocks
+        if clocks is None:
+            return 0.0
+        return max(0.0, min(clocks.reactor.seconds() - begun[0], clocks.process_s() - begun[1]))
+
     async def rest(self, used_s: float, share: float = SHARE) -> None:
         """Pause behind work that took so many processor seconds and may have this share of a busy process."""
         clocks = self._clocks

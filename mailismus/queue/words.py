@@ -1,4 +1,4 @@
-"""Checks of words before a commit, common to all providers (`mail.words`)."""
+"""Checks of words before a commit, common to all providers (`mail.words`), and what a recipient counts in an envelope."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from mailismus.queue.interface import Settlement, Submission
 
 BESIDE_ADDRESS = 64
 """Bytes that a recipient counts in an envelope beside its address and words (`IQueue.max_envelope_bytes`)."""
+BESIDE_UTF8 = 36
+"""Bytes that it counts more where the message may need SMTPUTF8: for words of the message, and for a sender each byte of
+which is written in three."""
+MARK_BYTES = 48
+"""Bytes of a recipient's words that count nothing: those by which a rule for mail to come marks an entry (`arriving`), at
+most, with the spaces around them. So an envelope of any size can be marked, and none is smaller for it."""
 
 
 def check_words(submissions: Sequence[Submission], settlements: Sequence[Settlement], max_envelope_bytes: int) -> bool:
@@ -32,11 +38,12 @@ def _check_submission(submission: Submission, max_envelope_bytes: int) -> bool:
     for placement in placements:
         if placement.words is not None:
             check_recipient_words(placement.words)
-    words = [placement.words for placement in placements if placement.words is not None]
-    if envelope.words is None and not words:
+    sizes = [len(placement.words) for placement in placements if placement.words is not None]
+    if envelope.words is None and not sizes:
         return False
     each = BESIDE_ADDRESS + len(envelope.words or b"")
-    size = sum(each + len(recipient) for recipient in envelope.recipients) + sum(map(len, words))
+    size = sum(each + len(recipient) for recipient in envelope.recipients)
+    size += sum(words - MARK_BYTES for words in sizes if words > MARK_BYTES)
     if size > max_envelope_bytes:
         raise ValueError(f"an envelope of {size} bytes with its words, more than {max_envelope_bytes}")
     return True

@@ -18,12 +18,12 @@ from twisted.logger import Logger
 from mailismus.errors import StorageError, Unavailable
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId, spool_name
-from mailismus.mail.utf8 import ADDRESS_WORDS, HEADER_WORDS, WORDS_BYTES
+from mailismus.mail.utf8 import ADDRESS_WORDS, HEADER_WORDS
 from mailismus.net.peer import literal_of
 from mailismus.observe.maillog import MailLog
 from mailismus.observe.text import plain
 from mailismus.queue.content import IDraft
-from mailismus.queue.words import BESIDE_ADDRESS
+from mailismus.queue.words import BESIDE_ADDRESS, BESIDE_UTF8
 from mailismus.smtp import replies
 from mailismus.smtp.header import HeaderScan
 from mailismus.smtp.trace import date_time, received_opening
@@ -171,8 +171,8 @@ class Reception:
         reply = policy.check_recipient(recipient, self._standing, recipients.commands)
         if reply is replies.RECIPIENT_OK:
             most_bytes = policy.max_envelope_bytes
-            if self._is_utf8:  # each recipient may have words
-                most_bytes = most_bytes * BESIDE_ADDRESS // (BESIDE_ADDRESS + WORDS_BYTES)
+            if self._is_utf8:
+                most_bytes = most_bytes * BESIDE_ADDRESS // (BESIDE_ADDRESS + BESIDE_UTF8)
             if recipients.add(recipient, policy.directory, most_bytes):
                 return reply
             reply = replies.TOO_MANY_RECIPIENTS

@@ -8,6 +8,7 @@ from datetime import tzinfo
 from mailismus.observe.amounts import amount, lasting, moment
 from mailismus.observe.figures import HopRow, Picture
 from mailismus.observe.grades import BAD, PLAIN, grade_of_hold
+from mailismus.observe.hold_words import phrase_of, why_of
 from mailismus.observe.overview import Failure
 from mailismus.top.cells import Line, Span, clean, fold, line_of
 from mailismus.top.state import Pane, ViewState
@@ -49,6 +50,10 @@ def _hop(
         yield [Span(HEAD, "What is known of its hosts")]
         for sentence in picture.known:
             yield from _folded(clean(sentence), PLAIN, width)
+    yield []
+    yield [Span(HEAD, "Its entries, the first ones that the server finds")]
+    for text in entries:
+        yield from _folded(clean(text), PLAIN, width)
     failures = [one for one in picture.failures if clean(one.next_hop) == state.opened][:MOST_FAILURES]
     if failures:
         yield []
@@ -56,21 +61,17 @@ def _hop(
         for one in failures:
             text = f"{moment(one.at, zone)} {one.status} {one.recipient}, {one.host}: {one.reply}"
             yield from _folded(clean(text), PLAIN, width)
-    yield []
-    yield [Span(HEAD, "Its entries, the first ones that the server finds")]
-    for text in entries:
-        yield from _folded(clean(text), PLAIN, width)
 
 
 def _figures_of(row: HopRow, width: int) -> Iterator[list[Span]]:
     figures = row.figures
     waits = f", waiting for {lasting(figures.waits_s)}" if figures.waits_s >= 1 else ""
     yield [Span(PLAIN, f"{INDENT}{figures.entries} in hand{waits}; connections: {figures.connections}")]
-    rates = f"{amount(row.delivered)} sent/s, {amount(row.failing)} deferred or failed/s"
+    rates = f"{amount(row.delivered)} sent/s, {amount(row.deferred)} deferred/s, {amount(row.failed)} failed/s"
     sums = f"{figures.delivered} sent, {figures.deferred} deferred, {figures.failed} failed since it came into use"
     yield from _folded(f"{rates}; {sums}", PLAIN, width)
     if figures.reason:
-        yield from _folded(clean(figures.reason), grade_of_hold(figures.hold), width)
+        yield from _folded(clean(why_of(figures.hold, figures.reason)), grade_of_hold(figures.hold), width)
 
 
 def _failure(one: Failure, width: int, zone: tzinfo | None) -> Iterator[list[Span]]:
@@ -95,7 +96,7 @@ def _hold(picture: Picture, state: ViewState, width: int) -> Iterator[list[Span]
     if found is None:
         yield from _gone()
         return
-    yield [Span(HEAD, clean(f"{found.hold}: {found.subject}"))]
+    yield [Span(HEAD, clean(f"{phrase_of(found.hold)}: {found.subject}"))]
     yield from _folded(clean(found.sentence), grade_of_hold(found.hold), width)
 
 

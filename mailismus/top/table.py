@@ -9,6 +9,7 @@ from typing import NamedTuple
 from mailismus.observe.amounts import amount, lasting, moment
 from mailismus.observe.figures import HopRow, Picture
 from mailismus.observe.grades import PLAIN, grade_of_hold, grade_of_status
+from mailismus.observe.hold_words import phrase_of, why_of
 from mailismus.observe.hop_order import in_order
 from mailismus.observe.overview import Failure, Holding
 from mailismus.top.cells import Span, clean, left, right
@@ -49,24 +50,30 @@ def _matches(state: ViewState, *texts: str) -> bool:
 
 
 def _hops(rows: Iterable[HopRow], state: ViewState, width: int) -> Table:
-    name_cells = max(16, min(44, (width - 40) // 2))
-    columns = (("IN HAND", 8), ("CONN", 5), ("WAITS", 6), ("SENT/s", 7), ("FAIL/s", 7))
+    name_cells = max(16, min(44, (width - 44) // 2))
+    rates = ("SENT/s", 7), ("DEFER/s", 8), ("FAIL/s", 7)
+    columns = (("IN HAND", 8), ("CONN", 5), ("WAITS", 6), *rates)
     heading = left("NEXT HOP", name_cells) + "".join(right(name, cells) for name, cells in columns) + "  WHY"
     found = []
-    kept = (row for row in rows if _matches(state, row.figures.name, row.figures.hold, row.figures.reason))
+    kept = (row for row in rows if _matches(state, row.figures.name, row.figures.hold, *_told(row)))
     seen: dict[str, int] = {}
     for row in in_order(kept, state.sort):
         figures = row.figures
         name, style = clean(figures.name), grade_of_hold(figures.hold)
         values = amount(figures.entries), amount(figures.connections), lasting(figures.waits_s)
-        cells = [*values, amount(row.delivered), amount(row.failing)]
+        cells = [*values, amount(row.delivered), amount(row.deferred), amount(row.failed)]
         texts = [right(text, cells_of) for text, (_, cells_of) in zip(cells, columns, strict=True)]
-        why = clean(f"{figures.hold}: {figures.reason}" if figures.reason else figures.hold)
+        why = clean(why_of(figures.hold, figures.reason))
         seen[name] = seen.get(name, 0) + 1
         key = name if seen[name] == 1 else f"{name} {seen[name]}"
         spans = Span(PLAIN, left(name, name_cells)), Span(PLAIN, "".join(texts)), Span(style, "  " + why)
         found.append(TableRow(key, spans, clean(f"{figures.name}: {figures.reason or 'nothing waits, nothing has failed'}")))
     return Table(heading, found)
+
+
+def _told(row: HopRow) -> tuple[str, str]:
+    """What its reason means, and the reason."""
+    return phrase_of(row.figures.hold), row.figures.reason
 
 
 def _failures(failures: Iterable[Failure], state: ViewState, width: int, zone: tzinfo | None) -> Table:
@@ -96,13 +103,13 @@ def failure_key(one: Failure) -> str:
 
 
 def _holds(holds: Iterable[Holding], state: ViewState, width: int) -> Table:
-    subject_cells = max(18, min(44, (width - 14) // 3))
-    heading = left("WHAT", 13) + left("WHOSE", subject_cells) + " SENTENCE"
+    subject_cells = max(18, min(44, (width - 20) // 3))
+    heading = left("WHY", 19) + left("HOST OR LIMIT", subject_cells) + " IN FULL"
     found = []
     for one in holds:
-        if _matches(state, one.hold, one.subject, one.sentence):
+        if _matches(state, one.hold, phrase_of(one.hold), one.subject, one.sentence):
             spans = (
-                Span(grade_of_hold(one.hold), left(clean(one.hold), 13)),
+                Span(grade_of_hold(one.hold), left(clean(phrase_of(one.hold)), 19)),
                 Span(PLAIN, left(clean(one.subject), subject_cells)),
                 Span(PLAIN, clean(f" {one.sentence}")),
             )

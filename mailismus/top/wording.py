@@ -9,7 +9,7 @@ with what they wait for, what holds mail back, and the last failures.
 
 keys:
   up down page-up page-down   select a row; scroll what is opened
-  enter                       open it: what is known, failures, its entries
+  enter                       open it: what is known, its entries, failures
   esc                         back; without the filter
   tab                         next hops, last failures, held back
   s S                         the order of next hops: in hand, waits, sent,
@@ -20,8 +20,10 @@ keys:
   q                           leave
 
 IN HAND are entries that wait or are under way now; mail that is deferred waits
-in the queue until its next attempt, and is counted at the top. SENT and FAIL
-count recipients. WHY is the reason in the words of `mailismus why`.
+in the queue until its next attempt, and is counted at the top. SENT, DEFER and
+FAIL count recipients: those that have their mail, those for whom it is tried
+again later, and those for whom it is given up: refused, or too old. WHY tells
+what the mail in hand waits for; where none is, how its last try ended.
 
 It costs the server as much for an empty queue as for a million entries: it
 reads nothing from disk, but when a next hop is opened. It needs the running

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import attrs
 import pytest
 
 from mailismus.admin.client.server import ServerSource, open_server
@@ -21,16 +22,17 @@ HOP = HopHabits(
     COUNTS,
     {AttemptClass.GREY: COUNTS},
     (0.25,) * 10,
-    7,
+    (3, 0, 4),
     20,
     1.5,
     2.5,
     {AttemptClass.FULL: b"452 \x1b]0;x\x07\xff"},
     {b"u\xe2@b.example": AttemptClass.FULL},
 )
-HOST = HostHabits("192.0.2.1", 25, (0.5,) * 10, 2, b"421 \xff", False, 30.0)
+HOST = HostHabits("192.0.2.1", 25, (0.5,) * 10, 2, b"421 \xff", False, 30.0, 4)
 DEAD = b"192.0.2.1 25 - - 0 - -"
-WINDOW = WindowHabits(("mx.b.example", "mx2.b.example"), 25, False, WindowState(1, 2, 3, 4, 5, True, 5.0, -1.0, 0.0, 9.5))
+STATE = WindowState(1, 2, 3, 4, 5, True, 5.0, -1.0, 0.0, 9.5, 0.75)
+WINDOW = WindowHabits(("mx.b.example", "mx2.b.example"), 25, False, STATE)
 HABITS = Habits((HOP, HopHabits("socket", "/run/lmtp", 0)), (HOST,), (DEAD,), (WINDOW,))
 
 
@@ -49,6 +51,17 @@ def test_a_newer_server_may_tell_more() -> None:
     assert decode_habits([*found, {"new": 1}]) == HABITS
 
 
+def test_an_older_server_tells_less() -> None:
+    found = lines()
+    del found[0]["minute"]
+    found[2]["host"] = list(found[2]["host"])[:7]  # type: ignore[call-overload] # a list
+    found[4]["state"] = list(found[4]["state"])[:10]  # type: ignore[call-overload] # a list
+    known = decode_habits(found)
+    assert known.hops[0] == attrs.evolve(HOP, last_minute=())
+    assert known.hosts == (attrs.evolve(HOST, under_way=0),)
+    assert known.windows == (attrs.evolve(WINDOW, state=STATE._replace(chance=0.0)),)
+
+
 @pytest.mark.parametrize(
     ("at", "change"),
     [
@@ -58,16 +71,19 @@ def test_a_newer_server_may_tell_more() -> None:
         (0, {"later": []}),
         (0, {"sending": [float("nan")]}),
         (0, {"limits": [1, 2]}),
+        (0, {"minute": [1, -2]}),
         (0, {"hop": ["mx", "b.example"]}),
         (0, {"replies": {"GREY": 5}}),
         (0, {"refused": [["u"]]}),
         (2, {"host": []}),
         (2, {"host": ["a", 25, ["x"], 0, "", True, 0]}),
+        (2, {"host": ["a", 25, [], 0, "", True, 0, -1]}),
         (3, {"dead": 1}),
         (4, {"window": [[], 25, False]}),
         (4, {"state": [0, 2, 3, 4, 5, True, 5.0, -1, 0, 9]}),
         (4, {"state": [1, 2, 3, 4, 5, True, 5.0, -1, 0]}),
         (4, {"state": [1, 2, 3, 4, 5, True, -1, -1, 0, "x"]}),
+        (4, {"state": [1, 2, 3, 4, 5, True, 5.0, -1, 0, 9, "x"]}),
     ],
 )
 def test_malformed_habits_are_refused(at: int, change: dict[str, object]) -> None:

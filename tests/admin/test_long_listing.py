@@ -17,7 +17,7 @@ from tests.admin.worlds import Serving, World
 from tests.project.runners import environment
 
 PATIENCE_S = 60.0
-ENTRIES = 300_000
+ENTRIES = 200_000
 MOST_GROWTH_BYTES = 12 << 20
 """Of both ends together; as objects, the entries are several times that. A million of them grow neither end any further."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import attrs
+import pytest
 
 from benchmarks.results.content import recipient, sender
 from benchmarks.results.records import Acknowledged, Broken, Delivery, Unanswered
@@ -62,6 +63,22 @@ def test_twice_is_allowed_only_when_answered_in_the_second_before_a_kill_or_by_t
     early = judge([_sent(1)], [], [_arrival(8.9, 1), _arrival(11.5, 1)], outages)
     assert not early.good
     assert early.unexplained == ((1, 0, 8.9),)
+
+
+def test_what_a_server_without_power_is_answered_is_as_what_the_dead_are() -> None:
+    cut = [Outage(10.0, 11.0, cut_at_s=9.9)]
+    later = judge([_sent(1)], [], [_arrival(9.95, 1), _arrival(12.0, 1)], cut)
+    assert (later.doubled_before_kill, later.doubled_after_kill, later.oldest_doubled_s) == (0, 1, 0.0)
+    before = judge([_sent(1)], [], [_arrival(9.8, 1), _arrival(12.0, 1)], cut)
+    assert (before.doubled_before_kill, before.doubled_after_kill) == (1, 0)
+    assert before.oldest_doubled_s == pytest.approx(0.1)
+
+
+def test_what_was_answered_just_before_a_kill_is_counted_by_recipients() -> None:
+    arrivals = [_arrival(9.971, 1), _arrival(9.985, 2, 0, 1), _arrival(9.999, 3), _arrival(10.001, 4)]
+    assert judge([], [], arrivals, [Outage(10.0, 11.0)]).settling_at_kills == 3
+    assert judge([], [], arrivals, [Outage(10.01, 11.0, cut_at_s=9.99)]).settling_at_kills == 3
+    assert judge([], [], arrivals).settling_at_kills == 0
 
 
 def test_twice_without_any_kill_is_unexplained() -> None:

@@ -13,6 +13,7 @@ from mailismus.queue.providers.chunk.control.loading import UNREADABLE_S
 from mailismus.queue.providers.chunk.provider import ChunkQueue
 from tests.chunk.harness import ChunkHarness
 from tests.contracts.bench import CONTENT, LATER_REPLY, Bench, addresses, ids
+from tests.contracts.claiming import claimed_by_page
 from tests.fakes.shares import Most
 
 
@@ -186,3 +187,10 @@ def test_a_close_waits_for_what_is_being_read(bench: Bench, harness: ChunkHarnes
     taking = bench.queue.take(Area.DEFERRED, 9, bench.now(), None)
     bench.wait(bench.queue.close())
     assert taking.called
+
+
+def test_a_page_of_a_claim_ends_after_some_messages(bench: Bench) -> None:
+    last = [bench.put(addresses(1)) for _ in range(5)][-1]
+    assert claimed_by_page(bench, Filter(matches=lambda message, entry: False), 2) == [[]] * 3
+    wanted = Filter(matches=lambda message, entry: message.spool_id == last)
+    assert claimed_by_page(bench, wanted, 2) == [[], [], [QueueId(last, 1)]]

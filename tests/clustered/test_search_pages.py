@@ -10,6 +10,7 @@ from mailismus.queue.providers.clustered.provider import ClusteredQueue
 from mailismus.queue.providers.clustered.read.search import PAGE_CLUSTERS
 from tests.clustered.harness import ClusteredHarness
 from tests.contracts.bench import Bench, addresses
+from tests.contracts.claiming import claimed_by_page
 
 COUNT = 30
 
@@ -74,3 +75,21 @@ def test_a_page_ends_after_some_clusters_though_nothing_matches() -> None:
             break
     assert pages[0] == PAGE_CLUSTERS
     assert sorted(opened) == sorted(clusters)
+
+
+def test_a_page_of_a_claim_ends_after_some_messages_in_memory_and_after_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mailismus.queue.providers.clustered.read.search.CLAIM_MESSAGES", 2)
+    harness = ClusteredHarness()
+    queue: ClusteredQueue = harness.open()
+    bench = Bench(harness, queue)
+    for number in range(3):
+        bench.put(addresses(1))
+        bench.defer(bench.take_ids(), bench.now() + 36_000 * (number + 1))
+        for _ in range(2):
+            harness.wait(queue.checkpoints.run())
+    last = [bench.put(addresses(1)) for _ in range(5)][-1]
+    clusters = [name for name in harness.disk.names if name.endswith(".mqc")]
+    nothing = Filter(matches=lambda message, entry: False)
+    assert (len(claimed_by_page(bench, nothing)), clusters) == (2 + len(clusters) + 1, clusters)
+    wanted = Filter(matches=lambda message, entry: message.spool_id == last)
+    assert claimed_by_page(bench, wanted)[1] == [QueueId(last, 1)]

@@ -24,7 +24,7 @@ from tests.fakes.shares import Most
 def test_every_take_ends_and_visits_a_cluster_once_at_most() -> None:
     run_state_machine_as_test(
         VisitsMachine,
-        settings=settings(max_examples=200, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)),
+        settings=settings(max_examples=80, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)),
     )
 
 

@@ -185,7 +185,7 @@ def test_whatever_a_block_was_before_it_is_again(block: str, place: str, path: s
     assert unset(set_value(text, parse_path(path), "1"), parse_path(path)) == text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_several_settings_can_be_taken_back_in_the_opposite_order(data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(list(FILES.values())))

@@ -30,6 +30,17 @@ def claim_all(bench: Bench, wanted: Filter | None = None, limit: int = 1000) -> 
     raise AssertionError("the claim never ends")
 
 
+def claimed_by_page(bench: Bench, wanted: Filter, limit: int = 1) -> list[list[QueueId]]:
+    """What each page of a claim hands out."""
+    pages: list[list[QueueId]] = []
+    cursor: object | None = None
+    while cursor is not None or not pages:
+        page: Page = bench.wait(bench.queue.claim(wanted, cursor, limit))
+        pages.append(ids(page.messages))
+        cursor = page.cursor
+    return pages
+
+
 class ClaimingContract(Contract):
     """Claims, and the two areas of acts."""
 

@@ -7,6 +7,7 @@ import pytest
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.words import LONGEST_WORDS, encode_words
 from mailismus.queue.interface import Area, Message, Placement, Settlement, Submission
+from mailismus.queue.words import MARK_BYTES
 from tests.contracts.bench import CONTENT, LATER_REPLY, Bench, addresses
 from tests.contracts.samples import Contract
 
@@ -125,10 +126,10 @@ class WordsContract(Contract):
         check(bench, Area.INCOMING, {QueueId(spool_id, 1): (None, OF_RECIPIENT)})
 
     def test_an_envelope_counts_its_words(self, bench: Bench) -> None:
-        """Of the message once for each recipient, for each line may hold them."""
+        """Of the message once for each recipient, for each line may hold them; of a recipient beyond a rule's mark."""
         most = bench.queue.max_envelope_bytes
         of_message, of_recipient = b"X=" + b"y" * 498, b"x=" + b"y" * 698
-        each = 64 + len(of_message) + len(of_recipient)
+        each = 64 + len(of_message) + len(of_recipient) - MARK_BYTES
         count = most // (each + len(addresses(1)[0])) + 1
         while sum(map(len, addresses(count))) + count * each > most:
             count -= 1

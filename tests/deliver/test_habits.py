@@ -67,7 +67,7 @@ def hop_of(book: HabitBook, now: float = 0.0) -> HopHabits:
 
 
 def host_of(book: HabitBook) -> HostHabits:
-    (found,) = book.hosts()
+    (found,) = book.hosts({HOST: 2})
     return found
 
 
@@ -85,7 +85,7 @@ def test_attempts_are_counted_by_the_one_before() -> None:
     assert (found.grey_refused_s, found.grey_taken_s) == (7.0, 18.0)
     assert found.labels == (LABEL.decode(),)
     assert found.replies == {AttemptClass.GREY: bytes(GREY)}
-    assert found.last_minute == 2
+    assert found.last_minute == (1, *(0,) * 19, 1)
 
 
 def test_what_was_taken_in_the_minute_before_a_refusal_is_the_rate() -> None:
@@ -96,9 +96,19 @@ def test_what_was_taken_in_the_minute_before_a_refusal_is_the_rate() -> None:
             book.of(HOP).note_too_fast(FAST, 1000.0 + second)
     found = hop_of(book, 1099.5)
     assert found.most_a_minute == 60
-    assert found.last_minute == 60
-    assert hop_of(book, 1129.0).last_minute == 30
-    assert hop_of(book, 5000.0).last_minute == 0
+    assert found.last_minute == (0, *(1,) * 59)
+    assert hop_of(book, 1129.0).last_minute == (*(0,) * 31, *(1,) * 29)
+    assert hop_of(book, 5000.0).last_minute == ()
+
+
+def test_a_message_counts_in_the_second_in_which_it_began() -> None:
+    book = new_book()
+    for _ in range(3):
+        book.of(HOP).note_taken([entry()], message(), 20.2, 1030.5)
+    book.of(HOP).note_taken([entry()], message(), 300.0, 1030.5)
+    assert hop_of(book, 1032.0).last_minute == (*(0,) * 22, 3)
+    book.of(HOP).note_too_fast(FAST, 1040.0)
+    assert hop_of(book, 1040.0).most_a_minute == 3
 
 
 def test_a_rate_that_refuses_everything_is_none() -> None:
@@ -124,7 +134,7 @@ def test_hosts_tell_how_sessions_begin() -> None:
     book.note_refused_session(HOST, 3, Reply(421, b"4.7.0", b"too many"))
     book.note_no_session(HOST, 30.0)
     found = host_of(book)
-    assert found == HostHabits(*HOST, (0.25,) * 10, 3, b"421 4.7.0 too many", False, 30.0)
+    assert found == HostHabits(*HOST, (0.25,) * 10, 3, b"421 4.7.0 too many", False, 30.0, 2)
     assert hop_of(book).labels == (LABEL.decode(),)
 
 
@@ -133,7 +143,7 @@ def test_everything_is_bounded() -> None:
     for number in range(10):
         book.note_session([HOP._replace(host=f"d{number}.example")], LABEL, (f"192.0.2.{number}", 25), 0.1, True)
     assert [one.host for one in book.hops(0.0)] == ["d7.example", "d8.example", "d9.example"]
-    assert len(list(book.hosts())) == 2
+    assert len(list(book.hosts({}))) == 2
     book = new_book()
     for number in range(4 * MOST_COUNTED):
         book.of(HOP).note_failed(

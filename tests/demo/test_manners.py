@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 from pathlib import Path
 
 import dns.message
@@ -10,13 +11,13 @@ import pytest
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 
-from mailismus.__main__ import main
+from mailismus.__main__ import build_parser, main
 from mailismus.demo.letters import write_letter
 from mailismus.demo.manners import GREY_S, MOST_A_MINUTE, MOST_CONNECTIONS, SLOW_S, HostManners, Manner, domain_of_manner
 from mailismus.demo.names import DemoNames
 from mailismus.demo.playground import ADDRESSES, configuration, mail_hosts
 from mailismus.demo.sink import SinkHost, SinkSession
-from mailismus.demo.wording import DEMO
+from mailismus.demo.wording import DEMO, invitation
 
 SENDER, RECIPIENT = b"news@well.test", b"ann@x.test"
 
@@ -125,6 +126,18 @@ def test_the_configuration_is_good(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["--config", str(file), "config", "check"]) == 0
     assert main(["--config", str(file), "config", "show"]) == 0
     assert f"admin/socket = {root}/admin.sock" in capsys.readouterr().out
+
+
+def test_what_is_to_be_tried_can_be_pasted_into_a_shell() -> None:
+    said = invitation(["/opt/it's here/mailismus"], "/tmp/a b/mailismus.xml", "/tmp/a b/server.log", "http://127.0.0.1:1/")
+    (alias,) = (line.strip() for line in said.splitlines() if line.strip().startswith("alias "))
+    (word,) = shlex.split(alias)[1:]
+    assert shlex.split(word.removeprefix("m=")) == ["/opt/it's here/mailismus", "--config", "/tmp/a b/mailismus.xml"]
+    tried = [shlex.split(line, comments=True)[1:] for line in said.splitlines() if line.startswith("  m ")]
+    assert [build_parser().parse_args(words) for words in tried]
+    assert {"hold", "release", "delete", "acts", "undo", "shape", "list", "flush"} <= {
+        word for words in tried for word in words
+    }
 
 
 def test_everything_is_on_loopback() -> None:

@@ -62,7 +62,7 @@ def demo(*words: str) -> Iterator[tuple[subprocess.Popen[str], Path]]:
         assert process.stdout is not None
         directory = None
         for line in process.stdout:
-            found = re.search(r"CONFIG=(.*)/mailismus\.xml", line)
+            found = re.search(r"--config (\S*)/mailismus\.xml", line)
             if found is not None:
                 directory = Path(found.group(1))
             page = re.search(r"(http://127\.0\.0\.1:[0-9]+/) in a browser", line)

@@ -17,8 +17,8 @@ from tests.durability.crash.workloads import LINKED, LONGER
 from tests.durability.subjects.clustered import CLUSTERED, SEGMENT
 from tests.fsck.after_crashes import REPAIRED_EACH, CrashedQueue
 
-SAMPLE = 100
-"""Crashes of each workload in the ordinary run."""
+SAMPLE, MANY = 40, 1000
+"""Crashes of each workload: each time, and in the exhaustive form."""
 
 
 QUEUE = CrashedQueue(
@@ -51,3 +51,12 @@ def test_a_crash_never_looks_like_damage_with_hard_links(name: str) -> None:
 def test_a_repair_after_a_crash_finds_what_a_start_finds(name: str) -> None:
     for tree in QUEUE.states_of(name, LONGER[name], SAMPLE)[::REPAIRED_EACH]:
         QUEUE.check_repair(tree)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", LONGER)
+def test_none_of_many_crashes_looks_like_damage(name: str) -> None:
+    for number, tree in enumerate(QUEUE.states_of(name, LONGER[name], MANY)):
+        assert QUEUE.look(tree) == []
+        if not number % REPAIRED_EACH:
+            QUEUE.check_repair(tree)

@@ -14,8 +14,8 @@ from tests.durability.subjects.clustered import SEGMENT
 from tests.durability.subjects.log import LOG
 from tests.fsck.after_crashes import REPAIRED_EACH, CrashedQueue
 
-SAMPLE = 40
-"""Crashes of each workload."""
+SAMPLE, MANY = 16, 400
+"""Crashes of each workload: each time, and in the exhaustive form."""
 
 WORKLOADS = longer(OPERATIONS)
 
@@ -41,3 +41,12 @@ def test_a_crash_never_looks_like_damage(name: str) -> None:
 def test_a_repair_after_a_crash_finds_what_a_start_finds(name: str) -> None:
     for tree in QUEUE.states_of(name, WORKLOADS[name], SAMPLE)[::REPAIRED_EACH]:
         QUEUE.check_repair(tree)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_none_of_many_crashes_looks_like_damage(name: str) -> None:
+    for number, tree in enumerate(QUEUE.states_of(name, WORKLOADS[name], MANY)):
+        assert QUEUE.look(tree) == []
+        if not number % REPAIRED_EACH:
+            QUEUE.check_repair(tree)

@@ -97,7 +97,7 @@ STEPS = (
 
 @given(st.lists(st.sampled_from(STEPS), min_size=3, max_size=14))
 @example(["complete", "restart", "wait", "crash", "crash"])  # a segment may have the name of a free one
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=20)
 def test_counts_are_exact_in_every_state(steps: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ledger, "MOST_NEW", 2)

@@ -6,9 +6,10 @@ import pytest
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Filter
-from mailismus.queue.providers.log.control import ledger, loading, piece_reading, rounds
+from mailismus.queue.providers.log.control import claiming, ledger, loading, piece_reading, rounds
 from mailismus.queue.providers.log.index import resting
 from tests.contracts.bench import addresses
+from tests.contracts.claiming import claimed_by_page
 from tests.fakes.shares import Most
 from tests.log.story import Story
 
@@ -183,3 +184,23 @@ def test_a_piece_that_was_read_in_part_says_what_rests_behind(story: Story, monk
     taken = [queue_id for _ in range(100) for queue_id in story.bench.take_ids(Area.DEFERRED, limit=3)]
     assert len(set(taken)) == len(taken) == 100
     assert story.queue.parts.resting.is_empty
+
+
+def test_a_page_of_a_claim_ends_after_some_messages_in_memory(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(claiming, "CLAIM_MESSAGES", 2)
+    last = [story.bench.put() for _ in range(5)][-1]
+    assert claimed_by_page(story.bench, Filter(matches=lambda message, entry: False)) == [[]] * 3
+    wanted = Filter(matches=lambda message, entry: message.spool_id == last)
+    assert claimed_by_page(story.bench, wanted)[2] == [QueueId(last, 1)]
+
+
+def test_a_page_of_a_claim_ends_after_a_piece_of_what_rests(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resting, "PIECE_BYTES", 1)
+    for _ in range(4):
+        story.bench.put()
+        story.bench.defer(story.bench.take_ids(), story.bench.now() + 3600)
+        story.harness.advance(1)
+    assert story.loaded == 0
+    before = story.queue.parts.reading.pieces_read
+    pages = claimed_by_page(story.bench, Filter(matches=lambda message, entry: False))
+    assert len(pages) == story.queue.parts.reading.pieces_read - before > 1

@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 
 from mailismus.observe.habits import AttemptClass
-from mailismus.plan.recipients import GREY_S, RecipientAnswers, grey_s_of
+from mailismus.plan.recipients import GREY_S, RecipientAnswers, grey_s_of, said_grey_s
+from mailismus.plan.site import TOO_FAST
 from tests.plan.samples import counts, hop
 
 SENDER = b"s@a.example"
@@ -47,6 +48,51 @@ def test_greylisting_goes_by_sender_recipient_and_time() -> None:
     assert found.answer(SENDER, b"u@b.example", 15.0) is None
     assert found.answer(SENDER, b"u@b.example", 16.0) is None
     assert found.answer(b"other@a.example", b"u@b.example", 16.0) is not None
+
+
+def test_one_attempt_that_is_known_tells_of_its_host_and_little_of_other_recipients() -> None:
+    def taken(**facts: object) -> int:
+        found = answers(**facts)
+        return sum(found.answer(SENDER, b"u%d@b.example" % number, 0.0) is None for number in range(1000))
+
+    assert taken(first=counts(GREY=1)) == 0
+    assert 750 <= taken(first=counts(FULL=1)) <= 850
+    assert 750 <= taken(first=counts(REFUSED=1)) <= 850
+    assert 400 <= taken(first=counts(LATER=1)) <= 600
+    assert 400 <= taken(first=counts(RATE=1)) <= 600
+    assert taken(first=counts(RATE=1), most_a_minute=5) == 1000
+    assert taken(first=counts(UNREACHED=1)) == 1000
+
+
+def test_what_was_too_fast_is_drawn_where_no_limit_is_known() -> None:
+    found, limited = answers(first=counts(TAKEN=1)), answers(first=counts(TAKEN=1), most_a_minute=5)
+    for number in range(100):
+        for one in (found, limited):
+            one.remember(SENDER, b"u%d@b.example" % number, AttemptClass.RATE, 0.0)
+    got = [found.answer(SENDER, b"u%d@b.example" % number, 0.0) for number in range(100)]
+    assert 30 <= got.count(None) <= 70
+    assert set(got) == {None, TOO_FAST}
+    assert all(limited.answer(SENDER, b"u%d@b.example" % number, 0.0) is None for number in range(100))
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (b"451 4.7.1 Greylisted, try again in 16 seconds", 16.0),
+        (b"450 4.2.0 greylisted for 5 minutes", 300.0),
+        (b"451 4.7.1 greylisted, come back in 99999min", 86400.0),
+        (b"451 4.7.1 greylisted", 0.0),
+        (b"451 4.7.1 greylisted 10 messages", 0.0),
+        (b"451 4.7.1 greylisted by 0sec", 0.0),
+    ],
+)
+def test_greylisting_may_say_how_long_it_refuses(reply: bytes, expected: float) -> None:
+    assert said_grey_s(reply) == expected
+    assert grey_s_of(hop("b.example", replies={AttemptClass.GREY: reply})) == (expected or GREY_S)
+    found = answers()
+    found.remember(SENDER, b"u@b.example", AttemptClass.GREY, 0.0, reply)
+    assert found.answer(SENDER, b"u@b.example", (expected or GREY_S) - 0.1) is not None
+    assert found.answer(SENDER, b"u@b.example", expected or GREY_S) is None
 
 
 def test_the_words_are_those_of_the_host() -> None:

@@ -67,12 +67,44 @@ def test_a_rate_holds_mail_back_and_says_until_when() -> None:
 
 
 def test_what_was_sent_in_the_last_minute_counts_against_a_rate() -> None:
-    known = hop("b.example", most_a_minute=20, last_minute=20)
+    known = hop("b.example", most_a_minute=20, last_minute=(20,))
     order = attrs.evolve(HOUR, until_s=1.0)
     messages = backlog(b"b.example", 20)
     assert only(simulate(snapshot(messages), samples.habits(known, host()), samples.settings(), order)).delivered == 0
-    known = attrs.evolve(known, last_minute=0)
+    known = attrs.evolve(known, last_minute=())
     assert only(simulate(snapshot(messages), samples.habits(known, host()), samples.settings(), order)).delivered > 0
+
+
+@pytest.mark.parametrize(("age_s", "delivered"), [(50, 20), (10, 0)])
+def test_a_burst_of_the_last_minute_ends_to_count_a_minute_behind_it(age_s: int, delivered: int) -> None:
+    known = hop("b.example", most_a_minute=20, last_minute=(*(0,) * age_s, 20))
+    probe = WindowHabits(("mx.b.example",), 25, False, WindowState(1, 1, 1, 0, 1, True, 45.0, 15.0, 15.0, 30.0))
+    whole = attrs.evolve(samples.habits(known, host()), windows=(probe,))
+    order = attrs.evolve(HOUR, until_s=40.0)
+    assert only(simulate(snapshot(backlog(b"b.example", 30)), whole, samples.settings(), order)).delivered == delivered
+
+
+def test_a_window_takes_as_long_pauses_as_before() -> None:
+    state = WindowState(1, 1, 1, 0, 1, True, 45.0, 40.0, 40.0, 5.0, 1.0)
+    known = hop("b.example", most_a_minute=20, last_minute=(20,))
+    whole = attrs.evolve(samples.habits(known, host()), windows=(WindowHabits(("mx.b.example",), 25, False, state),))
+    messages = backlog(b"b.example", 30)
+    found = [
+        only(simulate(snapshot(messages), whole, samples.settings(), attrs.evolve(HOUR, until_s=until_s))).delivered
+        for until_s in (41.0, 88.0, 91.0)
+    ]
+    assert found == [0, 0, 20]
+
+
+def test_messages_that_are_under_way_are_done_before_new_ones_begin() -> None:
+    known, five = hop("b.example", sending_s=(8.0,) * 10), attrs.evolve(HOUR, until_s=8.0)
+    messages = snapshot(backlog(b"b.example", 10))
+    slow = host(setup_s=(4.0,) * 10, is_pipelining=False, under_way=5)
+    grown = WindowHabits(("mx.b.example",), 25, False, WindowState(5, 0, 0, 0, 0, False, 5.0, -1.0, -1.0, -1.0))
+    whole = attrs.evolve(samples.habits(known, slow), windows=(grown,))
+    assert only(simulate(messages, whole, samples.settings(), five)).delivered == 5
+    whole = attrs.evolve(whole, hosts=(attrs.evolve(slow, under_way=0),))
+    assert only(simulate(messages, whole, samples.settings(), five)).delivered == 0
 
 
 def test_a_slow_host_takes_as_long_as_its_connections_need() -> None:

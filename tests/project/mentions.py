@@ -18,6 +18,7 @@ import importlib
 import importlib.util
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import attrs
@@ -108,25 +109,35 @@ def _add_scopes(
     node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef,
     scopes: dict[str, set[str]],
     bases: dict[str, tuple[str, ...]],
-) -> None:
-    """Enter what a module or class defines, and what a function does; attributes that methods set are the class's."""
+) -> set[str]:
+    """Enter what a module or class defines, and what a function does; attributes that methods set are the class's. Return
+    these names."""
     names = scopes.setdefault(name, set())
     if isinstance(node, ast.ClassDef):
         bases[name] = tuple(ast.unparse(base).partition("[")[0] for base in node.bases)
-    for child in ast.walk(node):
-        if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
-            names.add(child.id)
-        elif isinstance(child, ast.Attribute):
-            names.add(child.attr)
-        elif isinstance(child, ast.arg):
-            names.add(child.arg)
-        elif isinstance(child, ast.alias):
-            names.add((child.asname or child.name).split(".")[0])
-        elif isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            names.add(child.name)
+    if not isinstance(node, ast.Module):
+        names.add(node.name)
     for inner in ast.iter_child_nodes(node):
         if isinstance(inner, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            _add_scopes(f"{name}.{inner.name}", inner, scopes, bases)
+            names |= _add_scopes(f"{name}.{inner.name}", inner, scopes, bases)
+            continue
+        for child in ast.walk(inner):
+            if isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store):
+                names.add(child.id)
+            elif isinstance(child, ast.Attribute):
+                names.add(child.attr)
+            elif isinstance(child, ast.arg):
+                names.add(child.arg)
+            elif isinstance(child, ast.alias):
+                names.add((child.asname or child.name).split(".")[0])
+            elif isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                names.add(child.name)
+    return names
+
+
+@cache
+def _with_words(fields: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(field for field in ("id", "attr", "arg", "name", "asname", "module") if field in fields)
 
 
 def _words(module: ast.Module) -> set[str]:
@@ -134,8 +145,8 @@ def _words(module: ast.Module) -> set[str]:
     words: set[str] = set()
     texts = {id(node) for node in docstrings(module)}
     for node in ast.walk(module):
-        for field in ("id", "attr", "arg", "name", "asname", "module"):
-            value = getattr(node, field, None)
+        for field in _with_words(node._fields):
+            value = getattr(node, field)
             if isinstance(value, str):
                 words.update(value.split("."))
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in texts:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = "mailismus"
@@ -121,7 +122,7 @@ PURE = (
         "plan.wording",
     ),
     *("observe.audit", "observe.metrics", "observe.text", "observe.overview", "deliver.recent", "deliver.why.overview"),
-    *("observe.figures", "observe.hop_order", "observe.history", "observe.amounts", "observe.grades"),
+    *("observe.figures", "observe.hop_order", "observe.hold_words", "observe.history", "observe.amounts", "observe.grades"),
     *("journal.batch", "journal.frame"),
     *("chunks.names", "chunks.unit"),
     *("spool.silo", "spool.idtable", "spool.references", "spool.unsure"),
@@ -265,8 +266,13 @@ def package_of(name: str) -> str:
     return max(fitting, key=len, default="")
 
 
-def imports_of(module: ast.Module) -> Iterator[tuple[int, str]]:
+@cache
+def imports_of(module: ast.Module) -> tuple[tuple[int, str], ...]:
     """Line and full name of everything imported, at any depth: `a.b` for `import a.b`, `a.b.c` for `from a.b import c`."""
+    return tuple(_imports_of(module))
+
+
+def _imports_of(module: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(module):
         if isinstance(node, ast.Import):
             for alias in node.names:

@@ -35,8 +35,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-@pytest.mark.parametrize("pattern", ["*.whl", "*.tar.gz"])
+@pytest.mark.parametrize("pattern", ["*.whl", pytest.param("*.tar.gz", marks=pytest.mark.exhaustive)])
 def test_a_server_installed_from_it_delivers_a_message(built: Path, tmp_path: Path, pattern: str) -> None:
+    """`.ci/package` builds a wheel of the source distribution each time, and sends a message through that."""
     (distribution,) = built.glob(pattern)
     installation = Installation(tmp_path, distribution)
     assert installation.run("mailismus", "--version").startswith("Mailismus 0.")

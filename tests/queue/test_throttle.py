@@ -67,7 +67,16 @@ def test_what_an_act_takes_is_told() -> None:
     assert process.throttle.metered(act)() == ("done", 0.25)
 
 
+def test_work_of_other_threads_counts_for_as_long_as_it_may_have_held_up_others() -> None:
+    for busy, worked_s in ((1.5, 0.2), (0.25, 0.05)):
+        process = Process(busy)
+        begun = process.throttle.begin()
+        process.clock.advance(0.2)
+        assert process.throttle.worked_s(begun) == pytest.approx(worked_s)
+
+
 def test_a_process_without_other_work_never_pauses() -> None:
     throttle = WorkThrottle()
     assert Deferred.fromCoroutine(throttle.rest(9.0)).called
     assert throttle.metered(lambda: 7)() == (7, 0.0)
+    assert throttle.worked_s(throttle.begin()) == 0.0

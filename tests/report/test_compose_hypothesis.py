@@ -39,7 +39,7 @@ def bounces(draw: st.DrawFn) -> list[Entry]:
     ]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(bounces(), ADDRESSES, st.none() | CONTENTS, st.integers(0, 3000), st.binary(min_size=1, max_size=1))
 def test_a_report_always_is_one(entries: list[Entry], sender: bytes, content: bytes | None, limit: int, seed: bytes) -> None:
     seeds = iter(range(1, 1000))
@@ -87,7 +87,7 @@ def parsed_without_the_original(content: bytes) -> EmailMessage:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(CONTENTS, st.integers(1, 3000))
 def test_what_is_returned_is_a_beginning_of_the_message(content: bytes, limit: int) -> None:
     stored = stuff(content)

@@ -88,7 +88,7 @@ def test_mail_is_refused_while_the_queue_is_away_and_nothing_is_lost_when_it_is_
         assert "refusing" not in found
 
 
-@pytest.mark.parametrize("name", ["var", "var/queue", "var/queue/journal"])
+@pytest.mark.parametrize("name", ["var", pytest.param("var/queue", marks=pytest.mark.exhaustive), "var/queue/journal"])
 def test_a_stop_tells_how_many_messages_went_with_what_was_removed(directory: Path, name: str) -> None:
     with serving(directory) as server:
         taken = send_until(server, 250)
@@ -100,7 +100,13 @@ def test_a_stop_tells_how_many_messages_went_with_what_was_removed(directory: Pa
     assert text.count("No mail is accepted: ") == 1
 
 
-@pytest.mark.parametrize("remove", [lambda lock: lock.unlink(), lambda lock: lock.rename(lock.with_name("old"))])
+@pytest.mark.parametrize(
+    "remove",
+    [
+        lambda lock: lock.unlink(),
+        pytest.param(lambda lock: lock.rename(lock.with_name("old")), marks=pytest.mark.exhaustive),
+    ],
+)
 def test_mail_is_refused_while_another_server_could_hold_the_lock(directory: Path, remove: Callable[[Path], object]) -> None:
     with serving(directory) as server:
         taken = send_until(server, 250)

@@ -108,6 +108,15 @@ def move_queue(directory: Path) -> None:
     path.write_text(path.read_text().replace("<queue>", "<queue><rootpath>elsewhere</rootpath>"))
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MailServer]:
+    """A server that bad files must leave as it is, one after the other."""
+    directory = tmp_path_factory.mktemp("plain")
+    configure(directory)
+    with serving(directory) as server:
+        yield server
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
@@ -117,21 +126,20 @@ def move_queue(directory: Path) -> None:
         (lambda directory: (directory / "mailismus.xml").unlink(), ": the configuration file can't be read: No such file"),
     ],
 )
-def test_a_bad_file_changes_nothing(tmp_path: Path, spoil: object, words: str) -> None:
-    configure(tmp_path)
-    with serving(tmp_path) as server:
-        configure(tmp_path, server="<maxrecips>1</maxrecips>")
-        assert callable(spoil)
-        spoil(tmp_path)
-        text = server.hang_up("the old configuration stays in force")
-        assert f"{tmp_path}/mailismus.xml{words}" in text
-        with client_of(server) as client:
-            assert secure(client) == server.certificate.certificate
-            assert not client.sendmail("a@x.example", ["joe@our.example", "postmaster@our.example"], b"x")
-        configure(tmp_path)
-        (tmp_path / "cert.pem").write_bytes(server.certificate.pem)
-        (tmp_path / "key.pem").write_bytes(server.certificate.key_pem)
-        server.hang_up("reloaded: nothing changed")
+def test_a_bad_file_changes_nothing(plain: MailServer, spoil: object, words: str) -> None:
+    directory = plain.directory
+    configure(directory, server="<maxrecips>1</maxrecips>")
+    assert callable(spoil)
+    spoil(directory)
+    text = plain.hang_up("the old configuration stays in force")
+    assert f"{directory}/mailismus.xml{words}" in text
+    with client_of(plain) as client:
+        assert secure(client) == plain.certificate.certificate
+        assert not client.sendmail("a@x.example", ["joe@our.example", "postmaster@our.example"], b"x")
+    configure(directory)
+    (directory / "cert.pem").write_bytes(plain.certificate.pem)
+    (directory / "key.pem").write_bytes(plain.certificate.key_pem)
+    plain.hang_up("reloaded: nothing changed")
 
 
 def test_limits_users_and_relay_clients_change_at_once(tmp_path: Path) -> None:
@@ -172,22 +180,30 @@ def test_a_mended_relay_frees_what_was_stuck(tmp_path: Path) -> None:
             assert f"relay=127.0.0.1[127.0.0.1]:{port}" in server.await_text("status=sent")
 
 
+@pytest.fixture(scope="module")
+def with_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MailServer]:
+    """A server that reads four files."""
+    directory = tmp_path_factory.mktemp("users")
+    configure(directory)
+    text = (directory / "mailismus.xml").read_text().replace("<users>joe", "<users>./users")
+    (directory / "mailismus.xml").write_text(text)
+    (directory / "users").write_text("joe\n")
+    with serving(directory) as server:
+        yield server
+
+
 @pytest.mark.parametrize("name", ["mailismus.xml", "users", "cert.pem", "key.pem"])
-def test_a_fifo_is_refused_and_mail_goes_on(tmp_path: Path, name: str) -> None:
-    configure(tmp_path)
-    text = (tmp_path / "mailismus.xml").read_text().replace("<users>joe", "<users>./users")
-    (tmp_path / "mailismus.xml").write_text(text)
-    (tmp_path / "users").write_text("joe\n")
-    with serving(tmp_path) as server:
-        (tmp_path / name).rename(tmp_path / "old")
-        os.mkfifo(tmp_path / name)
-        said = server.hang_up("the old configuration stays in force")
-        assert "it is a FIFO, and only regular files are read" in said
-        with client_of(server) as client:
-            assert not client.sendmail("a@x.example", ["joe@our.example"], b"x")
-        (tmp_path / name).unlink()
-        (tmp_path / "old").rename(tmp_path / name)
-        server.hang_up("reloaded: nothing changed")
+def test_a_fifo_is_refused_and_mail_goes_on(with_users: MailServer, name: str) -> None:
+    directory = with_users.directory
+    (directory / name).rename(directory / "old")
+    os.mkfifo(directory / name)
+    said = with_users.hang_up("the old configuration stays in force")
+    assert "it is a FIFO, and only regular files are read" in said
+    with client_of(with_users) as client:
+        assert not client.sendmail("a@x.example", ["joe@our.example"], b"x")
+    (directory / name).unlink()
+    (directory / "old").rename(directory / name)
+    with_users.hang_up("reloaded: nothing changed")
 
 
 HANGING = """

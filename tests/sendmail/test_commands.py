@@ -25,6 +25,16 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    """A place where a server has run: there is no drop directory before the first start."""
+    place = Place(tmp_path_factory.mktemp("stopped"))
+    assert place.run("sendmail", "joe").returncode == os.EX_TEMPFAIL
+    with place.server():
+        pass
+    return place
+
+
 def test_a_running_server_takes_it_and_says_who_spoke(place: Place) -> None:
     with place.server() as server:
         done = place.run(
@@ -108,15 +118,13 @@ def test_smtp_goes_the_same_ways(place: Place) -> None:
         ("-C /nowhere joe", b"x", os.EX_CONFIG, "/nowhere"),
     ],
 )
-def test_exit_codes_without_a_server(place: Place, words: str, message: bytes, status: int, told: str) -> None:
-    assert place.run("sendmail", "joe").returncode == os.EX_TEMPFAIL  # there is no drop directory before the first start
-    with place.server():
-        pass
-    done = place.run("sendmail", *words.split(), message=message)
+def test_exit_codes_without_a_server(stopped: Place, words: str, message: bytes, status: int, told: str) -> None:
+    before = len(stopped.dropped())
+    done = stopped.run("sendmail", *words.split(), message=message)
     assert (done.returncode, done.stdout) == (status, b"")
     assert told in done.stderr.decode()
     assert done.stderr.count(b"\n") == (status > 0)
-    assert len(place.dropped()) == (status == 0)
+    assert len(stopped.dropped()) - before == (status == 0)
 
 
 def test_a_loop_that_was_dropped_is_put_aside_and_said(place: Place) -> None:

@@ -83,7 +83,7 @@ class TableMachine(RuleBasedStateMachine):
 
 
 TestTableMachine = TableMachine.TestCase
-TestTableMachine.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+TestTableMachine.settings = settings(max_examples=30, stateful_step_count=60, deadline=None)
 
 
 @settings(max_examples=50, deadline=None)

@@ -166,7 +166,7 @@ class SmallQueueMachine(QueueMachine):
     max_ids = 10
 
 
-_settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+_settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 TestQueueMachine = QueueMachine.TestCase
 TestTightQueueMachine = TightQueueMachine.TestCase
 TestSmallQueueMachine = SmallQueueMachine.TestCase

@@ -21,6 +21,9 @@ TRIES = [
     ("mailismus queue list --limit 3 dom", ["domain="]),
     ("mailismus completion ", ["bash", "fish", "zsh"]),
     ("mailismus dump /etc/hostn", ["/etc/hostname"]),
+    ("mailismus config set mta/queue/minf", ["mta/queue/minfree"]),
+    ("mailismus config unset --dry-run mta/deliver/relays/relay/@addr", ["mta/deliver/relays/relay/@address"]),
+    ("mailismus plan --set mta/queue/minf", ["mta/queue/minfree="]),
     ("mailismus nonsense --x", []),
 ]
 _BASH = """
@@ -61,7 +64,7 @@ def script(shell: str, capsys: pytest.CaptureFixture[str]) -> str:
 @pytest.mark.parametrize("shell", SCRIPTS)
 def test_every_command_and_option_is_in_the_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = script(shell, capsys)
-    found = list(words_of(build_parser(), ("area=deferred",)))
+    found = list(words_of(build_parser(), {"FILTER": ("area=deferred",)}))
     assert {"", "queue", "queue list", "config set", "top", "demo"} <= {one.path for one in found}
     for one in found:
         for name in [*one.commands, *(name.lstrip("-") for option in one.options for name in option.names)]:
@@ -74,9 +77,17 @@ def test_bash_completes(line: str, wanted: list[str], capsys: pytest.CaptureFixt
     assert sorted(_run(["bash", "--norc"], script("bash", capsys) + _BASH.format(line))) == wanted
 
 
-def test_bash_gets_what_stands_behind_a_break_of_words(capsys: pytest.CaptureFixture[str]) -> None:
-    code = script("bash", capsys) + _BASH.format("mailismus queue list area=def").replace('=" "', '=" ="')
-    assert _run(["bash", "--norc"], code) == ["deferred"]
+@pytest.mark.parametrize(
+    ("line", "wanted"),
+    [
+        ("mailismus queue list area=def", "deferred"),
+        ("mailismus config set mta/deliver/relays/relay/@addr", "address"),
+        ("mailismus config set mta/queue/minf", "mta/queue/minfree"),
+    ],
+)
+def test_bash_gets_what_stands_behind_a_break_of_words(line: str, wanted: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = script("bash", capsys) + _BASH.format(line).replace('=" "', '=" =@"')
+    assert _run(["bash", "--norc"], code) == [wanted]
 
 
 @pytest.mark.skipif(shutil.which("fish") is None, reason="needs fish")

@@ -33,6 +33,28 @@ def test_every_value_is_shown_with_its_origin(capsys: pytest.CaptureFixture[str]
     assert any(line.startswith("application/announcehost = ") and line.endswith("[default]") for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--config", "a.xml", "queue", "list"], "a.xml"),
+        (["queue", "list", "--config", "b.xml", "domain=b.example"], "b.xml"),
+        (["queue", "--config=c.xml", "list"], "c.xml"),
+        (["--config", "a.xml", "config", "check", "--config", "d.xml"], "d.xml"),
+        (["queue", "list"], None),
+    ],
+)
+def test_the_configuration_is_named_before_or_behind_the_command(words: list[str], expected: str | None) -> None:
+    assert build_parser().parse_args(words).config == expected
+
+
+def test_every_command_takes_the_configuration_behind_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "check", "--config", CONFIG]) == 0
+    assert capsys.readouterr().out.endswith(f"{CONFIG}: ok\n")
+    with pytest.raises(SystemExit):
+        main(["config", "check", "--config"])
+    assert capsys.readouterr().err.startswith("mailismus config check: argument --config: expected one argument")
+
+
 @pytest.mark.parametrize("verb", ["sample", "schema"])
 def test_what_is_shipped_is_printed(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", verb]) == 0

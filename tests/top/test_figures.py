@@ -23,9 +23,9 @@ def test_rates_are_differences_by_the_time_of_the_server() -> None:
     assert picture.traffic.deferred == 1
     assert picture.traffic.failed == 0
     assert picture.cpu == pytest.approx(0.12)
-    rates = {row.figures.name: (row.delivered, row.failing) for row in picture.rows}
-    assert rates["well.test"] == (7, 0)
-    assert rates["dead.test"] == (0, 1)
+    rates = {row.figures.name: (row.delivered, row.deferred, row.failed) for row in picture.rows}
+    assert rates["well.test"] == (7, 0, 0)
+    assert rates["dead.test"] == (0, 1, 0)
 
 
 def test_the_first_overview_has_no_rates() -> None:

@@ -54,10 +54,11 @@ class ProgressLine:
 
 
 class Ticker:
-    """A progress line that a thread writes: what is done, for how long, and how much was read meanwhile."""
+    """A progress line that a thread writes: what is done and for how long; with `tells_reading` also how much was read
+    meanwhile."""
 
-    def __init__(self, terminal: TextIO, what: str) -> None:
-        self._line, self._what = ProgressLine(terminal), what
+    def __init__(self, terminal: TextIO, what: str, *, tells_reading: bool = True) -> None:
+        self._line, self._what, self._tells_reading = ProgressLine(terminal), what, tells_reading
         self._lock = threading.Lock()
         self._is_over = threading.Event()
         self._begun_s, self._read_before = time.monotonic(), bytes_read()
@@ -84,16 +85,16 @@ class Ticker:
     def _run(self) -> None:
         while not self._is_over.wait(INTERVAL_S):
             seconds = time.monotonic() - self._begun_s
-            read = bytes_read() - self._read_before
+            read = bytes_read() - self._read_before if self._tells_reading else 0
             told = f"{size(float(read))} read, " if read > 0 else ""
             with self._lock:
                 self._line.write(f"{self._what}: {told}{seconds:.0f} s")
 
 
 @contextmanager
-def ticking(terminal: TextIO, what: str) -> Iterator[Ticker]:
+def ticking(terminal: TextIO, what: str, *, tells_reading: bool = True) -> Iterator[Ticker]:
     """Show that something is done, until the end of the block."""
-    ticker = Ticker(terminal, what)
+    ticker = Ticker(terminal, what, tells_reading=tells_reading)
     ticker.start()
     try:
         yield ticker

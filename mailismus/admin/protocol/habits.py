@@ -1,6 +1,7 @@
 """Habits of receivers over the admin socket: a line for each next hop, host and dead host (pure).
 
-*Rules*: what comes from the server is checked as far as its form goes.
+*Rules*: what comes from the server is checked as far as its form goes. A server of another version may tell more or less at
+the end of a list.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def encode_habits(one: Told) -> bytes:
     if isinstance(one, bytes):
         return encode({"dead": encode_bytes(one)})
     if isinstance(one, HostHabits):
-        limits = one.most_connections, encode_bytes(one.refusal), one.is_pipelining, one.failure_s
+        limits = one.most_connections, encode_bytes(one.refusal), one.is_pipelining, one.failure_s, one.under_way
         return encode({"host": (one.address, one.port, one.setup_s, *limits)})
     if isinstance(one, WindowHabits):
         return encode({"window": (one.hosts, one.port, one.is_host), "state": one.state})
@@ -40,7 +41,8 @@ def encode_habits(one: Told) -> bytes:
             "first": one.first,
             "later": {found.name: counts for found, counts in one.later.items()},
             "sending": one.sending_s,
-            "limits": (one.last_minute, one.most_a_minute, *grey),
+            "limits": (sum(one.last_minute), one.most_a_minute, *grey),
+            "minute": one.last_minute,
             "replies": {found.name: encode_bytes(reply) for found, reply in one.replies.items()},
             "refused": [(encode_bytes(recipient), found.name) for recipient, found in one.refused.items()],
         }
@@ -71,7 +73,7 @@ def decode_habits(values: Iterable[Mapping[str, object]]) -> Habits:
 def _host(fields: Sequence[object]) -> HostHabits:
     address, port, setup_s, most, refusal, is_pipelining, failure_s = fields[:7]
     limits = count_of(most), bytes_of(refusal), bool(is_pipelining), amount_of(failure_s)
-    return HostHabits(text_of(address), count_of(port), _numbers(setup_s), *limits)
+    return HostHabits(text_of(address), count_of(port), _numbers(setup_s), *limits, *map(count_of, fields[7:8]))
 
 
 def _window(value: Mapping[str, object]) -> WindowHabits:
@@ -79,11 +81,14 @@ def _window(value: Mapping[str, object]) -> WindowHabits:
     numbers = list_of(value["state"])
     size, threshold, ceiling, credit, before = map(count_of, numbers[:5])
     pause_s, wakes_in_s, probes_in_s, cut_before_s = map(_moment, numbers[6:10])
+    chances = map(amount_of, numbers[10:11])
     names = tuple(map(text_of, list_of(hosts)))
     if not names or not size or pause_s < 0:
         raise ValueError("no window")
     counts, moments = (size, threshold, ceiling, credit, before), (wakes_in_s, probes_in_s, cut_before_s)
-    return WindowHabits(names, count_of(port), bool(is_host), WindowState(*counts, bool(numbers[5]), pause_s, *moments))
+    return WindowHabits(
+        names, count_of(port), bool(is_host), WindowState(*counts, bool(numbers[5]), pause_s, *moments, *chances)
+    )
 
 
 def _moment(value: object) -> float:
@@ -93,7 +98,7 @@ def _moment(value: object) -> float:
 
 def _hop(value: Mapping[str, object]) -> HopHabits:
     finding, host, port, labels = list_of(value["hop"])[:4]
-    last_minute, most_a_minute, grey_refused_s, grey_taken_s = list_of(value["limits"])[:4]
+    _, most_a_minute, grey_refused_s, grey_taken_s = list_of(value["limits"])[:4]
     return HopHabits(
         text_of(finding),
         text_of(host),
@@ -102,7 +107,7 @@ def _hop(value: Mapping[str, object]) -> HopHabits:
         _counts(value["first"]),
         {AttemptClass[name]: _counts(counts) for name, counts in object_of(value["later"]).items()},
         _numbers(value["sending"]),
-        count_of(last_minute),
+        tuple(map(count_of, list_of(value.get("minute", [])))),
         count_of(most_a_minute),
         amount_of(grey_refused_s),
         amount_of(grey_taken_s),

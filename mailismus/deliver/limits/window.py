@@ -195,6 +195,7 @@ class Window:
             _seconds(self._wakes_at - now),
             _seconds(self._probes_at - now),
             _seconds(now - self.cut_at),
+            self._chance,
         )
 
     def restore(self, state: WindowState, now: float) -> None:
@@ -203,7 +204,7 @@ class Window:
         self._threshold = state.threshold or _NO_LIMIT
         self._ceiling = min(state.ceiling or self._most, self._most)
         self._credit, self._before, self._is_stopped = state.credit, state.before, state.is_stopped
-        self._pause_s = state.pause_s
+        self._pause_s, self._chance = state.pause_s, state.chance
         self._wakes_at = now + state.wakes_in_s if state.wakes_in_s >= 0 else math.inf
         self._probes_at = now + state.probes_in_s if state.probes_in_s >= 0 else -math.inf
         self.cut_at = self.cut_since = now - state.cut_before_s if state.cut_before_s >= 0 else -math.inf
@@ -257,5 +258,5 @@ class Window:
 
 
 def _seconds(span: float) -> float:
-    """A span that lies ahead; below 0: there is none."""
-    return -1.0 if span == math.inf or span < 0 else round(span, 3)
+    """A span as it is told: below 0 there is none, 0 is over."""
+    return -1.0 if math.isinf(span) else round(max(0.0, span), 3)

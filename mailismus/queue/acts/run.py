@@ -2,14 +2,14 @@
 
 *Rules*: a slice is one commit, whole or not at all after a crash. An entry that an act has is marked with it, so that a run
 that is begun again finds only what is left. An act concerns what was there when it began. Entries that are out are not
-recalled: it waits for them (`queue.coming_back`).
+recalled: it waits for them (`queue.coming_back`). Behind each page it rests by how long the page may have held up
+deliveries, from its claim until its slice was durable, whichever threads worked for it (`WorkThrottle.worked_s`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import Protocol
 
 import attrs
@@ -27,16 +27,13 @@ from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Area, Entry, Filter, Message, Page, Settlement
 from mailismus.queue.throttle import ACT_SHARE, WorkThrottle
 
-SLICE = 500
+SLICE = 200
 """Entries of a slice, about."""
 MOST_PASSES = 4
 """Passes over the queue, at most: what moved while one went on is found by the next."""
-LATER = 10.0
-"""Processor seconds that a slice costs in all, for each until its commit has begun: its batch, its place in the
-index and its checkpoint come behind that."""
 LEAST_REST_S = 0.001
 PART_S = 0.05
-"""Processor seconds that are rested for at once: an act that is interrupted ends soon."""
+"""Seconds of work that are rested for at once: an act that is interrupted ends soon."""
 
 Make = Callable[[Message, Entry, float], Settlement]
 """Makes the settlement of an entry; so many bytes more may be kept."""
@@ -158,35 +155,37 @@ class ActRun:
         cursor: object | None = None
         has_out = False
         while True:
-            claiming, looked_s = self._throttle.metered(partial(self._acting.claim, wanted, cursor, SLICE))()
-            page = await claiming
+            begun = self._throttle.begin()
+            page = await self._acting.claim(wanted, cursor, SLICE)
             self.gaps.add(page.gaps)
             if make is not None and page.out and self.act.order.limit is None:
                 has_out = True
                 self._acting.expect(page.out, self)
                 self.waiting = self._acting.awaited.count(self)
-            used_s = 0.0
             if page.messages:
-                used_s = await self._slice(page, make)
+                await self._slice(page, make)
+            worked_s = self._throttle.worked_s(begun)
+            if page.messages:
                 await record(self)
             cursor = page.cursor
             if cursor is None or (self._is_over() if make is not None else self._is_stopped):
                 return has_out
-            await self._rest(looked_s + used_s * LATER)
+            await self._rest(worked_s)
+            if self._is_stopped:
+                return has_out
 
-    async def _rest(self, used_s: float) -> None:
-        """Leave the server to mail behind work that costs so many processor seconds."""
+    async def _rest(self, worked_s: float) -> None:
+        """Leave the server to mail behind work that lasted so many seconds."""
         await deferLater(self._clock, LEAST_REST_S)
-        while used_s > 0 and not self._is_stopped:
-            await self._throttle.rest(min(used_s, PART_S), ACT_SHARE)
-            used_s -= PART_S
+        while worked_s > 0 and not self._is_stopped:
+            await self._throttle.rest(min(worked_s, PART_S), ACT_SHARE)
+            worked_s -= PART_S
 
-    async def _slice(self, page: Page, make: Make | None) -> float:
-        """Settle a page in one commit. Return the processor seconds that it took until that had begun."""
-        (settled, change), used_s = self._throttle.metered(lambda: self._begin_slice(page, make))()
+    async def _slice(self, page: Page, make: Make | None) -> None:
+        """Settle a page in one commit."""
+        settled, change = self._begin_slice(page, make)
         await settled
         self.act = change(self.act)
-        return used_s
 
     def _begin_slice(self, page: Page, make: Make | None) -> tuple[Deferred[None], Callable[[Act], Act]]:
         """Begin the commit of a slice. Return when it is durable, and what the act's counts are then."""

@@ -38,6 +38,9 @@ _DOTS = b"DOTS="
 _USUAL_FLAGS = {b"-": (False, 0), _EIGHTBIT: (True, 0)}
 _ROUNDING = 0.01
 """Milliseconds. A time that was read from a line is written unchanged, and no time is rounded up."""
+LINE_SHARE = 10
+"""A new entry's line is at most this many times as long as its recipient counts in an envelope (`queue.words`): numbers,
+client, sender (382 bytes with its escapes; 762 in UTF-8, which counts 36 more) and a rule's mark are less than 640."""
 _NUMBERS_SIZE = 105
 """Bytes of a line, about, without the fields from clients and peers."""
 _MOST_SIZE = 1 << 50

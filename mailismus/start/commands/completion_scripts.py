@@ -1,7 +1,7 @@
 """The scripts of completion, for each shell (pure).
 
 *Rules*: a script walks over the words before the cursor: a command leads to its own words, the value of an option is passed
-over. Words are letters, digits and `-_.=`; only help texts need quotes.
+over. Words are letters, digits and `-_.=/@`; only help texts need quotes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def bash(found: Sequence[CommandWords]) -> str:
         '    COMPREPLY=($(compgen -W "$choices" -- "$current"))',
         '    if [[ -n $files ]]; then compopt -o filenames; COMPREPLY+=($(compgen -f -- "$current")); fi',
         "    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]]; then compopt -o nospace; fi",
-        '    if [[ $current == *=* && $COMP_WORDBREAKS == *=* ]]; then COMPREPLY=("${COMPREPLY[@]#"${current%=*}="}"); fi',
+        '    while [[ -n $current && $COMP_WORDBREAKS != *"${current: -1}"* ]]; do current=${current%?}; done',
+        '    COMPREPLY=("${COMPREPLY[@]#"$current"}")',
         "}",
         "complete -F _mailismus mailismus",
     ]

@@ -167,9 +167,9 @@ examples:
   mailismus manual settings --markdown"""
 
 COMPLETION = """\
-Prints a script that completes commands, options and the words of FILTERs in a
-shell. It is made for this version: make it again after an update. The shell
-that `mailismus shell` starts completes by itself."""
+Prints a script that completes commands, options, paths of settings and the
+words of FILTERs in a shell. It is made for this version: make it again after an
+update. The shell that `mailismus shell` starts completes by itself."""
 
 COMPLETION_EPILOG = """\
 examples:

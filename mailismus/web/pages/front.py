@@ -21,6 +21,7 @@ from mailismus.observe.grades import (
     grade_of_space,
     grade_of_status,
 )
+from mailismus.observe.hold_words import phrase_of
 from mailismus.observe.hop_order import HopOrder, in_order
 
 _DOMAIN = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+").fullmatch
@@ -48,7 +49,8 @@ class Hop:
     connections: str
     waits: str
     sent: str
-    failing: str
+    deferred: str
+    failed: str
     hold: str
     reason: str
     grade: str
@@ -96,7 +98,7 @@ def front_values(
         "more_hops": len(rows) - len(shown),
         "order": key_of(order),
         "orders": _ORDERS,
-        "holds": [(one.hold, one.subject, one.sentence, grade_of_hold(one.hold)) for one in picture.holds],
+        "holds": [(phrase_of(one.hold), one.subject, one.sentence, grade_of_hold(one.hold)) for one in picture.holds],
         "failures": [
             FailureRow(
                 moment(one.at, zone),
@@ -118,7 +120,8 @@ _ORDERS = (
     ("", "Conn."),
     (key_of(HopOrder.WAITS), "Waits"),
     (key_of(HopOrder.SENT), "Sent/s"),
-    (key_of(HopOrder.FAILING), "Failing/s"),
+    (key_of(HopOrder.FAILING), "Deferred/s"),
+    ("", "Failed/s"),
     ("", "Why"),
 )
 """The columns of next hops: the order that their heading asks for, and the heading."""
@@ -187,8 +190,9 @@ def _hop(row: HopRow) -> Hop:
         amount(figures.connections),
         lasting(figures.waits_s),
         amount(row.delivered),
-        amount(row.failing),
-        figures.hold,
+        amount(row.deferred),
+        amount(row.failed),
+        phrase_of(figures.hold),
         figures.reason,
         grade_of_hold(figures.hold),
         figures.name if is_domain else "",

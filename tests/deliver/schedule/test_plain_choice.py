@@ -312,4 +312,4 @@ def number_of(connection: Connection | None) -> int:
 
 
 TestChoice = ChoiceMachine.TestCase
-TestChoice.settings = settings(max_examples=150, stateful_step_count=50, deadline=None)
+TestChoice.settings = settings(max_examples=50, stateful_step_count=50, deadline=None)

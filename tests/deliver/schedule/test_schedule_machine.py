@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 from collections import Counter
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -377,4 +378,7 @@ class ScheduleMachine(RuleBasedStateMachine):
 
 
 TestSchedule = ScheduleMachine.TestCase
-TestSchedule.settings = settings(max_examples=25, stateful_step_count=50, deadline=None)
+TestSchedule.settings = settings(max_examples=8, stateful_step_count=50, deadline=None)
+
+_at_length = settings(max_examples=300, stateful_step_count=50, deadline=None)
+TestScheduleAtLength = pytest.mark.exhaustive(type("TestScheduleAtLength", (TestSchedule,), {"settings": _at_length}))

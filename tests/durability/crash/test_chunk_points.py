@@ -11,13 +11,13 @@ import pytest
 from tests.durability.crash.catalogue import CHUNK as OPERATIONS
 from tests.durability.crash.explorer import Explorer, Tally
 from tests.durability.crash.operations import DoesNotApply
-from tests.durability.crash.workloads import OF_THE_CHUNKS, QUICK, SELECTED, Task, singles
+from tests.durability.crash.workloads import OF_THE_CHUNKS, QUICK, SELECTED, SINGLE, Task, singles
 from tests.durability.subjects.chunk import CHUNK
 
 
 @pytest.mark.parametrize("task", singles(OPERATIONS), ids=str)
 def test_no_crash_point_of_an_operation_breaks_an_invariant(task: Task, tally: Tally) -> None:
-    tally += Explorer(CHUNK).explore(task.names, SELECTED)
+    tally += Explorer(CHUNK).explore(task.names, SINGLE)
 
 
 @pytest.mark.parametrize("name", OPERATIONS.needs_another)

@@ -3,7 +3,7 @@
 Workloads run on a disk that remembers; then the machine "stops" after each act, in every state that the file system may be
 in then, and the server's own start runs, twice. The invariants: `tests.durability.crash.knowledge`.
 
-This is the selection that runs each time: of the longer workloads one state in five. The rest:
+This is the selection that runs each time: of the longer workloads one state in sixteen, of pairs one in three. The rest:
 `pytest -m exhaustive tests/durability/crash`.
 """
 

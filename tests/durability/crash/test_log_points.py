@@ -10,13 +10,13 @@ import pytest
 from tests.durability.crash.catalogue import LOG as OPERATIONS
 from tests.durability.crash.explorer import Explorer, Tally
 from tests.durability.crash.operations import DoesNotApply
-from tests.durability.crash.workloads import OF_THE_LOG, QUICK, SELECTED, Task, singles
+from tests.durability.crash.workloads import OF_THE_LOG, QUICK, SELECTED, SINGLE, Task, singles
 from tests.durability.subjects.log import LOG
 
 
 @pytest.mark.parametrize("task", singles(OPERATIONS), ids=str)
 def test_no_crash_point_of_an_operation_breaks_an_invariant(task: Task, tally: Tally) -> None:
-    tally += Explorer(LOG).explore(task.names, SELECTED)
+    tally += Explorer(LOG).explore(task.names, SINGLE)
 
 
 @pytest.mark.parametrize("name", OPERATIONS.needs_another)

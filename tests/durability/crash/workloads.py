@@ -23,8 +23,12 @@ BOTH = (FileSystem.POSIX, FileSystem.EXT4)
 SHALLOW = Depth(BOTH, drain_each=97)
 DEEP = Depth(BOTH, is_deep=True, drain_each=97)
 QUICK = Depth(POSIX, drain_each=197)
-SELECTED = Depth(POSIX, drain_each=37, look_each=5)
-"""Longer workloads, and operations of the log and of chunks, each time; all of their trees: the exhaustive form."""
+PAIRED = Depth(POSIX, drain_each=97, look_each=3)
+"""Pairs, each time."""
+SELECTED = Depth(POSIX, drain_each=17, look_each=16)
+"""Longer workloads, each time. All trees of these and of pairs: the exhaustive form."""
+SINGLE = Depth(POSIX, drain_each=37, look_each=5)
+"""Operations of the log and of chunks, each time."""
 
 
 @attrs.frozen
@@ -69,7 +73,7 @@ def pairs(catalogue: Catalogue = CLUSTERED) -> list[Task]:
     behind = [("store three", name) for name in catalogue.every if name not in LONG]
     if "append" in catalogue.every:
         behind += [("append", name) for name in catalogue.every if name not in (*LONG, *catalogue.needs_young)]
-    return [Task(names, QUICK) for names in behind]
+    return [Task(names, PAIRED) for names in behind]
 
 
 LONG = ("reuse a segment", "kill at a segment", "kill the first start")

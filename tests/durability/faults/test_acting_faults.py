@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import errno
-import gc
 import itertools
 import os
-from collections.abc import Iterator
 
 import pytest
 
@@ -20,16 +18,8 @@ from tests.durability.subjects.interface import Subject
 from tests.durability.subjects.log import LOG
 
 SUBJECTS = pytest.mark.parametrize("subject", [CLUSTERED, LOG, CHUNK], ids=lambda one: one.name)
-EACH, PARTS = 12, 1
-"""Of the selection every twelfth case runs each time, in so many parts."""
-
-
-@pytest.fixture(autouse=True)
-def _short_collections() -> Iterator[None]:
-    """What was there before is not looked at each time."""
-    gc.freeze()
-    yield
-    gc.unfreeze()
+EACH, PARTS = 16, 1
+"""Of the selection every sixteenth case runs each time, in so many parts."""
 
 
 @SUBJECTS
@@ -59,7 +49,7 @@ def calls_for_the_file(subject: Subject, every: int) -> int:
 
 @SUBJECTS
 def test_calls_for_the_file_of_acts_may_fail(subject: Subject) -> None:
-    assert calls_for_the_file(subject, 8) >= 5
+    assert calls_for_the_file(subject, 16) >= 3
 
 
 @pytest.mark.exhaustive
@@ -75,7 +65,7 @@ def test_no_failing_call_breaks_an_act(subject: Subject, part: int) -> None:
     for case in itertools.islice(bounded_selection(subject, ACTING), part * EACH, None, PARTS * EACH):
         _run(case, subject)
         count += 1
-    assert count > 3
+    assert count > 2
 
 
 @pytest.mark.exhaustive

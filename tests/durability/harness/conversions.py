@@ -4,12 +4,14 @@ A queue of messages from nothing to 5 MB, new, deferred and bounced, goes round 
 links. After each conversion `queue list --json` must tell the same entries, and each content have the same SHA-256. Then
 conversions are killed with SIGKILL after a random time, with `--power-cut` on a file system whose power is cut then; the
 same command is given again and must end with the same queue. `--full`: on a file system without room for a second queue it
-must end with 74 and change nothing.
+must end with 74 and change nothing. `--copied`: commands read a queue of chunks that was copied, a start refuses it, and
+`fsck --repair` puts it right.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import hashlib
 import json
 import os
@@ -41,6 +43,7 @@ CONFIG = """<mailserver><application><announcehost>mx.example.net</announcehost>
 <queue provider="{provider}"><rootpath>{path}/queue</rootpath>{spool}</queue>
 </mta><admin><socket>{path}/admin.sock</socket></admin></mailserver>
 """
+START = [sys.executable, "-c", "from twisted.scripts.twistd import run; run()", "-n", "--pidfile=", "mailismus"]
 LARGEST = 5_000_000
 NOW = 1_700_000_000.0
 
@@ -69,6 +72,8 @@ def main(given: Sequence[str] | None = None) -> int:
             trial = Trial(path, options.messages, options.mean_exponent, disk if options.power_cut else None)
             if options.full:
                 trial.fill_up()
+            elif options.copied:
+                trial.copy()
             else:
                 if not options.no_round:
                     trial.go_round()
@@ -86,6 +91,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--no-round", action="store_true", help="kill at once")
     parser.add_argument("--power-cut", choices=("ext4", "xfs"))
     parser.add_argument("--full", action="store_true", help="a file system without room for a second queue")
+    parser.add_argument("--copied", action="store_true", help="copy a queue of chunks, and repair the copy")
     parser.add_argument("--disk-mb", type=int, default=900)
     parser.add_argument("--directory", default="/var/tmp")
     return parser
@@ -138,6 +144,7 @@ class Trial:
             running.wait()
             if self._disk is not None:
                 self._disk.shut_down()
+                gc.collect()  # queues that were compared hold directories open
                 self._disk.recover()
             found = read_conversion(PosixDisk(), str(self._path / "queue"))
             state = "none" if found is None else found.state.value
@@ -191,6 +198,36 @@ class Trial:
                 raise Wrong("a full disk did not end it with 74")
             self._compare(self._provider)
         say(f"filled up while it ran, exit codes: {codes}; changed 0")
+
+    def copy(self) -> None:
+        """Convert to chunks, copy the queue by `cp -a`, and go on with the copy: it tells the same, a start refuses it, a
+        repair changes names alone. Raises `Wrong`."""
+        self._convert("chunk", False)
+        self._compare("chunk")
+        self._forget(False)
+        other = self._path / "other"
+        other.mkdir(0o700)
+        begun_s = time.monotonic()
+        subprocess.run(["cp", "-a", str(self._path / "queue"), str(other / "queue")], check=True)
+        self._path = other
+        self._compare("chunk")
+        say("copied: the same entries and digests", begun_s)
+        config = self._command("chunk", False)[:-1]
+        server = [*START, *config[-2:]]
+        refused = subprocess.run(server, cwd=self._path, capture_output=True, text=True, check=False)
+        say(f"a start: exit {refused.returncode}: {refused.stderr.strip().splitlines()[-1]}")
+        if refused.returncode != os.EX_DATAERR:
+            raise Wrong("a start took the copy")
+        self._compare("chunk")
+        for words, code in (((), os.EX_DATAERR), (("--repair",), 0), ((), 0)):
+            begun_s = time.monotonic()
+            done = subprocess.run([*config, "fsck", *words], capture_output=True, text=True, check=False)
+            said = " ".join(("fsck", *words))
+            say(f"{said}: exit {done.returncode}: {done.stdout.strip().splitlines()[-1]}", begun_s)
+            if done.returncode != code:
+                raise Wrong(f"{said} ended with {done.returncode}: {done.stderr}")
+            self._compare("chunk")
+        say("repaired: the same entries and digests")
 
     def tell(self) -> Told:
         """What the queue tells now."""

@@ -25,7 +25,8 @@ import attrs
 
 from benchmarks.results.report import table
 from benchmarks.results.verdict import Verdict, judge
-from benchmarks.stage.directories import say, stage
+from benchmarks.stage.directories import stage
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen, links
 from benchmarks.stage.servers import Extras, Ours, Place
 from benchmarks.stage.trial import VARIED, Follower, NextHop, Trial, administer, left_in_queue, trial

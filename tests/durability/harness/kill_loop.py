@@ -23,7 +23,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.stage.directories import file_system, say, stage
+from benchmarks.stage.directories import file_system, stage
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen, links
 from benchmarks.stage.servers import Extras, Other, Ours, Single
 from benchmarks.stage.trial import MIXES, NextHop, Trial, keep, trial
@@ -141,7 +142,8 @@ def describe(plan: Plan, figures: Figures) -> str:
     what = f"round {plan.number}, next hop {plan.next_hop.value}, {plan.rate:.0f}/s, seed {plan.seed}: "
     what += f"{figures.kills} kills, {figures.stops} stops, {figures.messages} messages, lost {figures.lost}, "
     what += f"wrong {figures.wrong}, torn {figures.torn}, doubled {figures.doubled} ({figures.doubled_at_kills} at kills, "
-    what += f"{figures.allowed:.0f} allowed; {figures.doubled_unanswered} unanswered; {figures.unexplained} unexplained), "
+    what += f"{figures.allowed:.0f} allowed, the oldest {figures.oldest_doubled_s * 1000:.0f} ms before; "
+    what += f"{figures.doubled_unanswered} unanswered; {figures.unexplained} unexplained), "
     if plan.has_acts:
         what += f"{figures.acts} acts and undoings, {figures.acts_cut_off} cut off, {figures.acted} entries acted on, "
     return what + f"refused {figures.refused_messages}, {figures.seconds:.0f} s"

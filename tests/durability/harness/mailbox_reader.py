@@ -27,8 +27,9 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.stage.directories import say, stage
+from benchmarks.stage.directories import stage
 from benchmarks.stage.load import program
+from benchmarks.stage.progress import say
 from benchmarks.stage.servers import Place
 from benchmarks.stage.trial import left_in_queue
 from mailismus.maildir.maildirsize import parse

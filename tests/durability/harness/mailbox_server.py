@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Protocol
 
 import attrs
 
-from benchmarks.stage.directories import say
+from benchmarks.stage.progress import say
 from benchmarks.stage.servers import Ours, Place
 from tests.support.processes import TrialError
 

@@ -19,7 +19,8 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.stage.directories import say, stage
+from benchmarks.stage.directories import stage
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import Place
 from benchmarks.stage.trial import left_in_queue

@@ -10,25 +10,24 @@ the mail itself is the judgement of the round: it must arrive, once.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
 
+from benchmarks.stage.administrator import connected
 from benchmarks.stage.servers import Ours
 from benchmarks.stage.trial import administer
 from mailismus.admin.client.acting import act, all_acts, go_on
-from mailismus.admin.client.server import ServerSource, open_server
+from mailismus.admin.client.server import ServerSource
 from mailismus.admin.protocol.acting import ShownAct
 from mailismus.errors import StartError
 from mailismus.queue.acts.act import UNDOABLE, ActKind, ActState
-from mailismus.queue.provider import IPlanCounter
 from tests.support.processes import TrialError
 
 KINDS = (
@@ -75,7 +74,7 @@ class Operator(threading.Thread):
         """Until it is ended."""
         while not self._is_over.wait(self._rng.random() * 0.2):
             try:
-                with _server(self._path) as source:
+                with connected(self._path) as source:
                     self._order(source)
             except ConnectionRefusedError:
                 continue  # none runs now
@@ -113,22 +112,6 @@ class Operator(threading.Thread):
         return words, self._relay
 
 
-@contextlib.contextmanager
-def _server(path: Path) -> Iterator[ServerSource]:
-    """Raises `ConnectionRefusedError` where none answers."""
-    source = open_server(str(path), _no_counter)
-    if source is None:
-        raise ConnectionRefusedError(str(path))
-    try:
-        yield source
-    finally:
-        source.close()
-
-
-def _no_counter(name: str) -> IPlanCounter:
-    raise LookupError(name)
-
-
 def settle_all(server: Ours, path: Path, acted: Acted) -> None:
     """Undo every act, the newest first, and look at what is left: nothing may be held or deleted, and no entry be there
     twice. Raises: TrialError."""
@@ -136,7 +119,7 @@ def settle_all(server: Ours, path: Path, acted: Acted) -> None:
     acted.faults += twice(server)
     for one in sorted(acts, key=lambda one: -one.act.number):
         if one.act.order.kind in UNDOABLE:
-            with _server(path) as source:
+            with connected(path) as source:
                 list(go_on(source, one.act.name, is_undo=True))
     acts = _when_over(path)
     acted.entries = sum(one.act.entries for one in acts)
@@ -150,7 +133,7 @@ def _when_over(path: Path) -> list[ShownAct]:
     """The acts, once none is under way but rules, and waits for no delivery; or the last look. Raises: TrialError."""
     deadline_s = time.monotonic() + TIMEOUT_S
     while True:
-        with _server(path) as source:
+        with connected(path) as source:
             acts = list(all_acts(source))
         open_states = {one.act.state.value for one in acts} - {state.value for state in (*FINAL, ActState.IN_FORCE)}
         if not open_states - {ActState.WAITING.value, ActState.INTERRUPTED.value}:

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.results.report import table
-from benchmarks.stage.directories import say, stage
+from benchmarks.stage.directories import stage
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen, links
 from benchmarks.stage.servers import Extras, Ours, Place
 from benchmarks.stage.trial import MIXES, left_in_queue, trial

@@ -58,6 +58,8 @@ def _code() -> str:
                 "log",
                 "chunk",
                 "chunks",
+                "maildir",
+                "convert",
                 "queue/acts",
                 "durability/faults",
                 "durability/crash",

@@ -23,7 +23,10 @@ ACTS_RULES: dict[str, Rule] = {
         "        if state in _ENDS and self._runs.get(run.act.number) is run:\n",
         "        if False:\n",
     ),
-    "acts: the counts of a slice are written": _acts("run", "                await record(self)\n", ""),
+    "acts: an act rests behind each page": _acts("run", "            await self._rest(worked_s)\n", ""),
+    "acts: the counts of a slice are written": _acts(
+        "run", "            if page.messages:\n                await record(self)\n", ""
+    ),
     "acts: a start goes on with what a stop has left": _acts(
         "acts", "            if act.state in UNFINISHED:\n", "            if False:\n"
     ),

@@ -50,6 +50,9 @@ NO_PROVIDERS = {
 }
 """Who judges what is no provider: crash points and faults of it are among these."""
 
+SHARED = {"mailismus/chunks/": ("chunks", "maildir")}
+"""Packages under two uses: the tests of both judge them, whosever mutants are judged."""
+
 FAULTS = ("damage", "killed_starts", "faults")
 """Of the faults those that stand beside those of the clustered provider."""
 
@@ -90,7 +93,7 @@ def soon(mutant: Mutant | None, first: str = "", provider: str = "clustered") ->
     if provider in NO_PROVIDERS:
         return [*_remembered(first, provider), Judge(NO_PROVIDERS[provider])]
     if provider != "clustered":
-        return _remembered(first, provider) + _soon_of_another(mutant, provider)
+        return _remembered(first, provider) + _of_shared(mutant, provider) + _soon_of_another(mutant, provider)
     own = _own(mutant)
     narrow = [f"test_{PurePath(mutant.path).stem}.py" if mutant else "", "test_batch_checks.py", "test_read_checks.py"]
     found = tuple(f"{own}/{name}" for name in narrow if name and (ROOT / "tests" / own / name).exists())
@@ -110,6 +113,12 @@ def _remembered(first: str, provider: str) -> list[Judge]:
     if first.startswith(CRASHES):
         return [Judge(only=first.removeprefix(CRASHES), provider=provider)]
     return [Judge((first.removeprefix("tests/"),))] if first.startswith("tests/") else []
+
+
+def _of_shared(mutant: Mutant | None, provider: str) -> list[Judge]:
+    """About a package under two uses."""
+    path = mutant.path if mutant is not None else ""
+    return [Judge(tests, provider=provider) for package, tests in SHARED.items() if path.startswith(package)]
 
 
 def _soon_of_another(mutant: Mutant | None, provider: str) -> list[Judge]:

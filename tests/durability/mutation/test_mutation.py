@@ -10,6 +10,7 @@ import pytest
 
 from tests.durability.crash.workloads import quick_selection
 from tests.durability.mutation.hook import install
+from tests.durability.mutation.judges import Judge, soon
 from tests.durability.mutation.mutants import BARRIERS, ROOT, Kind, Mutant, changed, find, sources
 from tests.durability.mutation.needless import NEEDLESS
 from tests.durability.mutation.page import Result, page, remembered
@@ -138,6 +139,11 @@ def test_what_is_left_out_is_missed(name: str) -> None:
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
     assert said.startswith(f"{name}: crash points: "), said
     assert f": {CHOSEN[name]}" in said
+
+
+def test_what_two_uses_share_is_judged_by_the_tests_of_both() -> None:
+    shared = next(mutant for mutant in find(sources("chunk")) if mutant.path == "mailismus/chunks/handler.py")
+    assert Judge(("chunks", "maildir"), provider="chunk") in soon(shared, "", "chunk")
 
 
 def test_workloads_have_names_of_their_own() -> None:

@@ -92,7 +92,7 @@ def parse(message: bytes) -> Message:
     return email.message_from_bytes(message, policy=email.policy.compat32)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
 @given(entities(), st.integers(1, 60))
 def test_the_parts_are_the_same(entity: bytes, size: int) -> None:
     message = b"MIME-Version: 1.0\r\nSubject: a\r\n" + entity
@@ -135,7 +135,7 @@ HOSTILE = st.lists(
 ).map(b"".join)
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(HOSTILE, st.integers(1, 200))
 def test_hostile_content_is_refused_or_converted_the_same_in_any_pieces(content: bytes, size: int) -> None:
     whole, cut = plan_of(content), plan_of(content, size)

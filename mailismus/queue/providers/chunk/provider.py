@@ -200,7 +200,8 @@ class ChunkQueue:
         return Deferred.fromCoroutine(self._claim(wanted, after, limit))
 
     async def _claim(self, wanted: Filter, after: object | None, limit: int) -> Page:
-        page = await self._search(wanted, after, limit)
+        await self.parts.scanning.wait()
+        page = await self.parts.looking.search(wanted, after, limit, self.parts.scanning.gaps(), most=limit)
         loading = self.parts.loading.bring({message.spool_id for message in page.messages})
         if loading is not None:
             await loading

@@ -24,6 +24,7 @@ from mailismus.journal.writer import most_records_size
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.files.presence import PresenceWatch
+from mailismus.queue.files.recipient_line import LINE_SHARE
 from mailismus.queue.providers.clustered.checkpoint.cleanup import ClusterCleanup
 from mailismus.queue.providers.clustered.checkpoint.files import CheckpointFiles
 from mailismus.queue.providers.clustered.checkpoint.policy import CheckpointPolicy
@@ -61,9 +62,6 @@ DRAFT_BYTES = 24 << 20
 
 BEHIND_BYTES = 8 << 20
 """Memory of all drafts together that waits for the disk; beyond it each client waits for the write of its own piece."""
-
-_LINE_SHARE = 10
-"""A new recipient's line is at most this many times (length of the recipient + 64) long, escapes included."""
 
 
 def build(
@@ -158,7 +156,7 @@ def limits_of(settings: QueueSettings, opened: Opened) -> Limits:
         largest_item=largest_item,
         settlements=largest_item // 2 // LONGEST_LINE,
         largest_in_journal=largest_in_journal,
-        envelope=(largest_item - largest_in_journal) // _LINE_SHARE,
+        envelope=(largest_item - largest_in_journal) // LINE_SHARE,
         keeps_nothing_back=settings.journal.maxage_s == 0,
     )
 

@@ -23,6 +23,7 @@ from mailismus.journal.writer import most_records_size
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.files.presence import PresenceWatch
+from mailismus.queue.files.recipient_line import LINE_SHARE
 from mailismus.queue.providers.log.commit.asked import AskedSettlements
 from mailismus.queue.providers.log.commit.items import LONGEST_LINE, epoch_item
 from mailismus.queue.providers.log.control.admission import LogAdmission
@@ -62,9 +63,6 @@ DRAFT_BYTES = 24 << 20
 
 BEHIND_BYTES = 8 << 20
 """Memory of all drafts together that waits for the disk; beyond it each client waits for the write of its own piece."""
-
-_LINE_SHARE = 10
-"""A new recipient's line is at most this many times (length of the recipient + 64) long, escapes included."""
 
 
 class _AfterBatch:
@@ -203,5 +201,5 @@ def limits_of(settings: QueueSettings, opened: OpenedLog) -> LogLimits:
         largest_item=largest_item,
         settlements=largest_item // 2 // LONGEST_LINE,
         largest_in_log=largest_in_log,
-        envelope=(largest_item - largest_in_log) // _LINE_SHARE,
+        envelope=(largest_item - largest_in_log) // LINE_SHARE,
     )

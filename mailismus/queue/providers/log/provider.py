@@ -61,9 +61,7 @@ class LogQueue:
         self._waiters, self._contents = parts.waiters, parts.contents
         self._resting, self._loading = parts.resting, parts.loading
         self._looking = Looking(parts.working_set, parts.resting, parts.search_holds, parts.visits.visit, parts.throttle)
-        self._claims = LogClaims(
-            *(parts.working_set, parts.resting, parts.reading, parts.commits, parts.throttle, parts.reactor, parts.now)
-        )
+        self._claims = LogClaims(parts.working_set, parts.resting, parts.reading, parts.commits, parts.now)
         self._flushing = Flushing(parts.working_set, parts.resting, parts.visits, parts.waiters, parts.commits)
         self.requests = LogRequests(parts)
         self.max_envelope_bytes = parts.limits.envelope

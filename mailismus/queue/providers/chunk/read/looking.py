@@ -63,8 +63,11 @@ class ChunkLooking:
         areas = {area: _total(sums[area].count(), self._resting.count_in(area)) for area in Area}
         return Summary(areas, not gaps, gaps, refusing)
 
-    async def search(self, wanted: Filter, after: object | None, limit: int, gaps: tuple[Gap, ...]) -> Page:
-        """As `IQueue.search`. `gaps`: those that are known before, told with the first page."""
+    async def search(
+        self, wanted: Filter, after: object | None, limit: int, gaps: tuple[Gap, ...], most: int = LOOKED_AT
+    ) -> Page:
+        """As `IQueue.search`. `gaps`: those that are known before, told with the first page. `most`: messages that are
+        looked at, at most."""
         if isinstance(after, _Cursor):
             cursor, gaps = after, ()
         else:
@@ -72,7 +75,7 @@ class ChunkLooking:
         spool_ids, at, behind = cursor.spool_ids, cursor.at, cursor.behind
         found: list[Message] = []
         missing: list[RestingFacts] = []
-        until = min(len(spool_ids), at + LOOKED_AT)
+        until = min(len(spool_ids), at + most)
         while at < until and limit > 0:
             some = spool_ids[at : min(until, at + SLICE)]
             for known in await self._look(some, wanted, missing):

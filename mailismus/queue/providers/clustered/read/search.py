@@ -17,7 +17,7 @@ from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Area, Entry, Filter, Message, Page, Summary
-from mailismus.queue.pages import claim_page, count_entries, split_page
+from mailismus.queue.pages import CLAIM_MESSAGES, claim_page, count_entries, split_page
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, FoundLine, read_lines
 from mailismus.queue.providers.clustered.index.cluster import Cluster
 from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry, ClusterIndex
@@ -27,7 +27,7 @@ from mailismus.queue.providers.clustered.read.count_plan import CountingPlan
 from mailismus.queue.providers.clustered.read.due_scan import is_wanted, read_file
 from mailismus.queue.providers.clustered.read.planned_count import count_cluster
 from mailismus.queue.sums import summary_of
-from mailismus.queue.throttle import ACT_SHARE, WorkThrottle
+from mailismus.queue.throttle import WorkThrottle
 
 PAGE_CLUSTERS = 10
 """Clusters that are read for one page at most: one in which little matches comes all the same, and a client that has left is
@@ -155,31 +155,36 @@ class QueueSearch:
         messages: list[Message] = []
         out: list[QueueId] = []
         gaps = Gaps()
+        looked = 0
         for cluster in self._clusters(cursor.cluster, cursor.newest):
             if wanted.area not in (None, cluster.id.area):
                 continue
-            lines, used_s = await self._read_live(cluster)
+            lines = await self.live_lines(cluster)
             if isinstance(lines, Unread):
                 gaps.add(lines.gaps)
                 continue
             self._claim_lines(cluster, lines, wanted, cursor, messages, out)
-            await self._throttle.rest(used_s, ACT_SHARE)
-            if count_entries(messages) >= limit:
+            looked += len(lines)
+            if looked >= limit:
                 return Page(tuple(messages), attrs.evolve(cursor, cluster=cluster.id), gaps.all(), tuple(out))
         return Page(tuple(messages), None, gaps.all(), tuple(out))
 
     def _claim_in_memtable(self, wanted: Filter, cursor: Cursor, limit: int) -> Page | None:
         """Return the next page of the memtable; None: nothing that matches is left there."""
         found: list[Message] = []
-        for journaled in self._candidates(wanted, cursor.in_memtable, cursor.newest_id):
-            entries = _matching(journaled, wanted, cursor.in_memtable)[:limit]
+        last: QueueId | None = None
+        for looked, journaled in enumerate(self._candidates(wanted, cursor.in_memtable, cursor.newest_id)):
+            spool_id, entries = journaled.message.spool_id, _matching(journaled, wanted, cursor.in_memtable)
             if entries:
-                limit -= len(entries)
-                found.append(attrs.evolve(journaled.message, entries=entries))
-                cursor = attrs.evolve(cursor, in_memtable=QueueId(journaled.message.spool_id, entries[-1].number))
-            if limit <= 0:
+                found.append(attrs.evolve(journaled.message, entries=entries[:limit]))
+            last = QueueId(spool_id, entries[:limit][-1].number if entries else journaled.message.recipient_count)
+            limit -= len(entries)
+            if limit <= 0 or looked >= CLAIM_MESSAGES:
                 break
-        return claim_page(Page(tuple(found), cursor), wanted, self._memtable) if found else None
+        else:
+            if not found:
+                return None
+        return claim_page(Page(tuple(found), attrs.evolve(cursor, in_memtable=last)), wanted, self._memtable)
 
     def _claim_lines(
         self,

@@ -10,19 +10,17 @@ from collections.abc import Callable
 from functools import partial
 
 import attrs
-from twisted.internet.interfaces import IReactorTime
 
 from mailismus.journal.commit import GroupCommit
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Filter, Gap, Message, Page
-from mailismus.queue.pages import claim_page
+from mailismus.queue.pages import CLAIM_MESSAGES, claim_page
 from mailismus.queue.providers.log.control.piece_reading import EnvelopeChoice, PieceReading
 from mailismus.queue.providers.log.index.piece import Piece
 from mailismus.queue.providers.log.index.resting import Resting
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
 from mailismus.queue.providers.log.read.visit import Position
-from mailismus.queue.throttle import ACT_SHARE, WorkThrottle
 
 UNREAD = (Gap("segment", "a segment of the log can't be read", 1, ""),)
 
@@ -87,12 +85,10 @@ class LogClaims:
         resting: Resting,
         reading: PieceReading,
         commits: GroupCommit,
-        throttle: WorkThrottle,
-        reactor: IReactorTime,
         now: Callable[[], float],
     ) -> None:
         self._working_set, self._resting, self._reading, self._commits = working_set, resting, reading, commits
-        self._throttle, self._reactor, self._now = throttle, reactor, now
+        self._now = now
 
     async def claim(self, wanted: Filter, after: object | None, limit: int) -> Page:
         """As `IQueue.claim`."""
@@ -101,7 +97,7 @@ class LogClaims:
             page = self._claim_in_memory(wanted, cursor, limit)
             if page is not None:
                 return page
-        return await self._claim_resting(wanted, cursor, limit)
+        return await self._claim_resting(wanted, cursor)
 
     def _begin(self) -> ClaimCursor:
         return ClaimCursor(self._commits.applied_sequence, self._working_set.newest_id(), SpoolId(0))
@@ -109,26 +105,27 @@ class LogClaims:
     def _claim_in_memory(self, wanted: Filter, cursor: ClaimCursor, limit: int) -> Page | None:
         """Return the next page from memory; None: nothing is left there."""
         pages = _Pages(wanted, cursor.newest)
-        for known in self._working_set.messages_between(SpoolId(cursor.in_memory + 1), cursor.newest_id):
+        memory = self._working_set.messages_between(SpoolId(cursor.in_memory + 1), cursor.newest_id)
+        for looked, known in enumerate(memory, 1):
             if wanted.spool_id in (None, known.message.spool_id):
                 pages.meet(known)
-            if pages.count >= limit:
+            if pages.count >= limit or looked >= CLAIM_MESSAGES:
                 following = attrs.evolve(cursor, in_memory=known.message.spool_id)
                 return pages.page(self._working_set, following)
         return pages.page(self._working_set, attrs.evolve(cursor, at=(0, 0))) if pages.found else None
 
-    async def _claim_resting(self, wanted: Filter, cursor: ClaimCursor, limit: int) -> Page:
+    async def _claim_resting(self, wanted: Filter, cursor: ClaimCursor) -> Page:
+        """Return a page of the next piece that may have something."""
         begin = cursor.at or (0, 0)
-        pages, gaps = _Pages(wanted, cursor.newest), False
+        pages, gaps, is_read = _Pages(wanted, cursor.newest), False, False
         for piece in self._resting.all(*begin):
             position = (piece.segment, piece.begin)
             if position < begin or not self._may_match(piece, wanted.area):
                 continue
-            if pages.count >= limit:
+            if is_read:
                 return pages.page(self._working_set, attrs.evolve(cursor, at=position), UNREAD if gaps else ())
-            began_s = self._reactor.seconds()
-            gaps = not await self._reading.read(piece, partial(_Pages.choose, pages), self._now()) or gaps
-            await self._throttle.rest(max(0.0, self._reactor.seconds() - began_s), ACT_SHARE)
+            gaps = not await self._reading.read(piece, partial(_Pages.choose, pages), self._now())
+            is_read = True
         return pages.page(self._working_set, None, UNREAD if gaps else ())
 
     def _may_match(self, piece: Piece, area: Area | None) -> bool:
