@@ -102,6 +102,12 @@ class _Context:
             complain(f"{self._file}:{line}: warning: {text}")
         return self._loaded.settings
 
+    def load_with_secrets(self, arguments: argparse.Namespace) -> Settings:
+        """Return the settings that these arguments name, for a command that uses secrets. Raises `ConfigError`."""
+        self._file = find_file(arguments.config)
+        self._loaded = load(self._file, Loader(providers=self.providers.names))
+        return self._loaded.settings
+
     def find_foreign(self, provider: str) -> tuple[str, ...]:
         """Return the paths of settings that the loaded file says and a queue of this provider does not have."""
         return () if self._loaded is None else written_of_others(self._loaded.given, provider)
@@ -201,6 +207,7 @@ def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
     configcommands.register(commands)
     tools = CommandTools(
         context.load_settings,
+        context.load_with_secrets,
         context.find_foreign,
         context.providers,
         context.dump,

@@ -40,11 +40,12 @@ from mailismus.net.dispatch import shorten_dispatch
 from mailismus.observe.maillog import MailLog, MemoryMailLog
 from mailismus.providers import PROVIDERS
 from mailismus.queue.acts.acts import Acts
+from mailismus.queue.clock.elapsed import elapsed_seconds
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.provider import IOpenedQueue, IProviders, IsLocal
 from mailismus.report.task import ReportTask
 from mailismus.sendmail.service import ProgramMail
-from mailismus.start.clock import WallClock, elapsed_seconds
+from mailismus.start.clock import WallClock
 from mailismus.start.observation import Observation
 from mailismus.start.overview import OverviewMaker
 from mailismus.start.server import Listening, Reactor
@@ -201,8 +202,8 @@ def build(
     privileged: Callable[[], AbstractContextManager[None]] = nullcontext,
     providers: IProviders = PROVIDERS,
 ) -> MailServer:
-    """Return a server of these settings; ports are bound within `privileged`. `providers`: the providers that can be
-    configured. Raises `ConfigError`, `StartError`, and then releases all that it opened."""
+    """Return a server of these settings; ports are bound and modules loaded within `privileged`. `providers`: the providers
+    that can be configured. Raises `ConfigError`, `StartError`, and then releases all that it opened."""
     # Timers must not jump with the time of day: a clock set back a year would stop them for a year.
     cast(Any, reactor).seconds = time.monotonic
     sys.setswitchinterval(SWITCH_INTERVAL_S)
@@ -210,6 +211,8 @@ def build(
     clock = WallClock(reactor)
     begun_at = time.monotonic()
     directory = DirectoryInUse(settings.directory)
+    with privileged():
+        providers.named(settings.queue.provider).load()
     opened = open_queue(settings.queue, reactor, clock, providers, directory.is_local)
     opening_s = time.monotonic() - begun_at
     try:

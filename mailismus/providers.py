@@ -113,6 +113,7 @@ PROVIDERS = Providers(
         "clustered": "mailismus.queue.providers.clustered.entry",
         "log": "mailismus.queue.providers.log.entry",
         "chunk": "mailismus.queue.providers.chunk.entry",
+        "distributed": "mailismus.queue.providers.distributed.entry",
     }
 )
 """The providers that can be configured, the default one first."""

@@ -35,5 +35,5 @@ def _find_build(providers: Providers) -> Build:
 
     if os.geteuid() == 0:
         for name in providers.names:
-            providers.named(name).load()
+            providers.named(name)  # not all of it: that of the settings alone is loaded
     return partial(app.build, providers=providers)

@@ -239,13 +239,17 @@ class IProvider(Protocol):
     def has_spool(self) -> bool:
         """Whether messages lie in a directory of their own (`<spool>`, `--spool`)."""
 
+    @property
+    def is_in_files(self) -> bool:
+        """Whether the queue lies in files of this host: then it can be read, checked and converted without its server."""
+
     def claims(self, queue_path: str) -> bool:
         """Whether this directory, which has no mark, or a damaged one, holds a queue of this provider: of one that is older
         than the marks, or whose directories are like no other provider's. Raises `OSError`."""
 
     def load(self) -> None:
-        """Import all that `open` needs. Called as root alone, before a start takes on another user's rights: the program may
-        lie where only root can read."""
+        """Import all that `open` needs. Called before it, for the provider of the settings alone, with the rights that the
+        program was started with: the program may lie where only root can read."""
 
     def open(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime, is_local: IsLocal) -> IOpenedQueue:
         """Lock and open the queue of these settings. Blocks; every reason to refuse a start is found here. Starts no thread.
@@ -255,6 +259,10 @@ class IProvider(Protocol):
         (65). `clock`: the reactor's timers beside the time of day, which may jump (UTC seconds). Raises `StartError` with
         the action for an administrator: 75 where another process holds the lock.
         """
+
+    def set_up(self, settings: QueueSettings) -> Sequence[str]:
+        """Make what a first start needs in services elsewhere; return what was made, in words. A queue in files needs
+        nothing. Blocks. Raises `StartError`."""
 
     def open_stopped(self, place: QueuePlace) -> IStoppedQueue:
         """Read a queue without its server, changing nothing. Takes no lock. Raises `FileNotFoundError` where there is no

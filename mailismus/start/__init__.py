@@ -9,7 +9,7 @@ Modules, each with what it is:
     allocator         one arena of memory for all threads
     privileges        user and group of the server
     notify            systemd's notification protocol
-    clock             the clocks of a server
+    clock             the clock of a server
     server            interface of a complete server
     reload            SIGHUP: another configuration, all or nothing
     service           the server as a Twisted service; signals

@@ -1,4 +1,4 @@
-"""The clocks of a server: the time of day for what it writes down, timers that never jump, and the time that passed."""
+"""The clock of a server: the time of day for what it writes down, and timers that never jump."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from zope.interface import implementer
-
-_BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 @implementer(IReactorTime)
@@ -31,8 +29,3 @@ class WallClock:
     def getDelayedCalls(self) -> Sequence[IDelayedCall]:
         """As the reactor's."""
         return self._reactor.getDelayedCalls()
-
-
-def elapsed_seconds() -> float:
-    """Return seconds as `time.monotonic` does, but count the time that the machine is suspended, if the system can."""
-    return time.monotonic() if _BOOT_TIME is None else time.clock_gettime(_BOOT_TIME)

@@ -121,7 +121,11 @@ def _make_as_user(
         raise loaded.locate(error, file) from error
     worker = ThreadPool(reactor, "reload")
     reloader = Reloader(loaded, OneFile(loader, path), server, worker, reactor)
-    return MailismusService(server, reactor, log, notes, reloader, signals, notifier=Notifier(reactor))
+
+    def locate(error: StartError) -> Exception:
+        return loaded.locate(error, file)
+
+    return MailismusService(server, reactor, log, notes, reloader, signals, notifier=Notifier(reactor), locate=locate)
 
 
 def _raise_open_files() -> None:

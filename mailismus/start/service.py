@@ -19,6 +19,7 @@ from twisted.logger import ILogObserver, Logger
 from twisted.python.components import Componentized
 from twisted.python.failure import Failure
 
+from mailismus.errors import StartError
 from mailismus.start.exits import end_with, exit_code_of
 from mailismus.start.logfile import Log
 from mailismus.start.notify import Notifier
@@ -52,6 +53,7 @@ class MailismusService(Service):
         end: Callable[[int], None] = end_with,
         *,
         notifier: Notifier | None = None,
+        locate: Callable[[StartError], Exception] = lambda error: error,
     ) -> None:
         self.setName("mailismus")
         self._server = server
@@ -62,6 +64,7 @@ class MailismusService(Service):
         self._signals = signals
         self._end = end
         self._notifier = notifier or Notifier(reactor, {})
+        self._locate = locate
         self._status = ""
         self._stopping = self._is_ready = self._is_reload_due = False
 
@@ -108,7 +111,10 @@ class MailismusService(Service):
             self._on_hup()
 
     def _give_up(self, failure: Failure) -> None:
-        self._log.failure("The server can't start", failure)
+        if isinstance(failure.value, StartError):
+            self._log.critical("The server can't start: {reason}", reason=str(self._locate(failure.value)))
+        else:
+            self._log.failure("The server can't start", failure)
         self._end(exit_code_of(failure.value or RuntimeError()))
         try:
             self._reactor.stop()

@@ -137,6 +137,7 @@ class World:
         parser = argparse.ArgumentParser()
         tools = CommandTools(
             self.load,
+            self.load,
             lambda provider: (),
             self,
             self.dump,

@@ -166,9 +166,7 @@ BROKEN = [
     Broken("negative", in_server("<maxrecips>-1</maxrecips>"), 4, "write a whole number"),
     Broken("share", in_queue("<minfree>100%</minfree>"), 4, "less than 100%"),
     Broken("boolean", in_queue("<spool><hardlinks>1</hardlinks></spool>"), 4, "write Y or N"),
-    Broken(
-        "provider", in_queue("").replace("<queue>", '<queue provider="distributed">'), 3, "not available in this version"
-    ),
+    Broken("provider", in_queue("").replace("<queue>", '<queue provider="memory">'), 3, "not available in this version"),
     Broken("no parts", in_chunk("<conf_split>0</conf_split>"), 4, "write at least 1", False),
     Broken("many parts", in_chunk("<conf_split>1001</conf_split>"), 4, "write at most 1000", False),
     Broken("parts of another", in_queue("<conf_split>23</conf_split>"), 4, "<conf_split> belongs to provider chunk", False),

@@ -63,6 +63,7 @@ class NaiveProvider:
     name = NAME
     formats = (FORMAT,)
     has_spool = False
+    is_in_files = True
 
     def claims(self, queue_path: str) -> bool:
         return False
@@ -74,6 +75,9 @@ class NaiveProvider:
         self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime, is_local: IsLocal
     ) -> OpenedNaiveQueue:
         return OpenedNaiveQueue(settings, reactor, clock)
+
+    def set_up(self, settings: QueueSettings) -> tuple[str, ...]:
+        return ()
 
     def open_stopped(self, place: QueuePlace) -> NoReturn:
         _refuse()

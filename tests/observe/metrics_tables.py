@@ -15,6 +15,7 @@ from mailismus.observe.metrics import Metric, describe
 from mailismus.queue import metrics as manager
 from mailismus.queue.providers.chunk import metrics as chunk
 from mailismus.queue.providers.clustered import metrics as clustered
+from mailismus.queue.providers.distributed import metrics as distributed
 from mailismus.queue.providers.log import metrics as log
 from mailismus.report import metrics as report
 from mailismus.start import certificate_ends
@@ -34,6 +35,7 @@ TABLES: dict[str, tuple[Metric[Any], ...]] = {
     "The clustered queue": clustered.METRICS,
     "The log-structured queue": log.METRICS,
     "The queue of chunks": chunk.METRICS,
+    "The shared queue, as far as this server has it in its hand": distributed.METRICS,
     "Audit logs": audit_log.METRICS,
     "Certificates": certificate_ends.METRICS,
     "The program": metrics_process.METRICS,

@@ -28,6 +28,7 @@ from tests.log.harness import LogHarness
 from tests.support.copied import copy_out
 
 TABLE = PROVIDERS.extended(novelty="tests.support.novelty")
+IN_FILES = [name for name in PROVIDERS.names if PROVIDERS.named(name).is_in_files]
 CONFIG = """\
 <mailserver><application><announcehost>mx.example.net</announcehost></application>
 <mta>
@@ -58,7 +59,7 @@ def snapshot(path: Path) -> list[tuple[str, int]]:
 
 
 def test_providers_are_found_by_name() -> None:
-    assert PROVIDERS.names == ("clustered", "log", "chunk")
+    assert PROVIDERS.names == ("clustered", "log", "chunk", "distributed")
     for name in TABLE.names:
         assert TABLE.named(name).name == name
     with pytest.raises(LookupError):
@@ -192,7 +193,7 @@ def checksums(path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("has_mark", [True, False], ids=["marked", "without-mark"])
-@pytest.mark.parametrize(("whose", "other"), list(permutations(PROVIDERS.names, 2)))
+@pytest.mark.parametrize(("whose", "other"), list(permutations(IN_FILES, 2)))
 def test_each_local_provider_refuses_the_directory_of_the_other(
     queue: Path, whose: str, other: str, has_mark: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:

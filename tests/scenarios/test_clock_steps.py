@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mailismus.start.clock import elapsed_seconds
+from mailismus.queue.clock.elapsed import elapsed_seconds
 from tests.project import runners
 from tests.scenarios.mailserver import MailServer, serving
 

@@ -15,7 +15,7 @@ from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from zope.interface import implementer
 
 from mailismus.config.values.settings import Settings
-from mailismus.errors import StartError
+from mailismus.errors import ConfigError, StartError
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.start.logfile import Log, LogDestination
 from mailismus.start.notify import Notifier
@@ -104,6 +104,7 @@ class Bench:
             self.signals,
             self.ended.append,
             notifier=self.notifier,
+            locate=lambda error: ConfigError("f.xml", 3, error.text),
         )
 
     def send(self, number: signal.Signals) -> None:
@@ -239,7 +240,8 @@ def test_a_start_that_fails_is_logged_and_ends_the_process_with_its_code() -> No
         bench.server.started.errback(StartError(75, "another server holds the queue"))
     assert bench.ended == [75]
     assert bench.reactor.hasStopped
-    assert any("another server holds the queue" in str(event.get("log_failure")) for event in events)
+    told = [str(event["reason"]) for event in events if "reason" in event]
+    assert told == ["f.xml:3: another server holds the queue"]
 
 
 def test_a_bug_in_starting_ends_the_process_with_70() -> None:

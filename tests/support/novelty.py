@@ -48,6 +48,7 @@ class Novelty:
     name = "novelty"
     formats = (2, 3)
     has_spool = False
+    is_in_files = True
 
     def claims(self, queue_path: str) -> bool:
         return False
@@ -57,6 +58,9 @@ class Novelty:
 
     def open(self, settings: QueueSettings, reactor: QueueReactor, clock: IReactorTime, is_local: IsLocal) -> NoReturn:
         raise AssertionError("it can't be opened")
+
+    def set_up(self, settings: QueueSettings) -> tuple[str, ...]:
+        return ()
 
     def open_stopped(self, place: QueuePlace) -> StoppedNovelty:
         assert place.spool_path is None

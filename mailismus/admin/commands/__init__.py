@@ -12,6 +12,7 @@ Modules, each with what it is:
     queue           `queue list|count|shape|show|why|flush`, `why`
     fsck            `fsck`
     convert         `queue convert`
+    setup           `queue setup`
     completion      completions in the shell. Pure
     history         the shell's history file
     shell           `shell`

@@ -1,4 +1,4 @@
-"""The commands `mailismus queue list|count|shape|show|why|flush|convert`, `mailismus why`, `shell` and `dump FILE`.
+"""The commands `mailismus queue list|count|shape|show|why|flush|convert|setup`, `mailismus why`, `shell` and `dump FILE`.
 
 *Rules*: a command asks the running server where there is one; else it reads the files and changes nothing. An error that
 ends the command is raised as `StartError` with the exit code. A reader that has seen enough (a closed pipe) is no error.
@@ -21,7 +21,7 @@ import attrs
 from mailismus.admin.client.server import NewCounter, need_server, open_server
 from mailismus.admin.client.source import QueueSource
 from mailismus.admin.client.stopped import OfflineSource, StoppedAnswers
-from mailismus.admin.commands import convert, wording
+from mailismus.admin.commands import convert, setup, wording
 from mailismus.admin.commands.command import Command, Reach
 from mailismus.admin.commands.directories import (
     FoundQueue,
@@ -47,6 +47,9 @@ class CommandTools:
 
     load: Callable[[argparse.Namespace], Settings]
     """The settings that the arguments name. Raises `ConfigError`."""
+
+    load_for_services: Callable[[argparse.Namespace], Settings]
+    """The same, for a command that uses the secrets in it."""
 
     find_foreign: Callable[[str], Sequence[str]]
     """Paths of the settings that the loaded file says, and that the queue provider of this name does not have."""
@@ -88,6 +91,14 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
     )
     convert.fill(conversion)
     conversion.set_defaults(run=lambda arguments: _convert(arguments, tools))
+    setting_up = verbs.add_parser(
+        "setup",
+        help="make what a shared queue needs in its services, once",
+        description=wording.SETUP,
+        epilog=wording.SETUP_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    setting_up.set_defaults(run=lambda arguments: _set_up(arguments, tools))
     _register(commands.add_parser(WHY.name, help=WHY.summary), WHY, tools, "mailismus ")
     shell = commands.add_parser(
         "shell",
@@ -143,6 +154,13 @@ def _convert(arguments: argparse.Namespace, tools: CommandTools) -> int:
     status = convert.run(arguments, tools.load(arguments).queue, tools.providers, tools.find_foreign, out)
     out.flush()
     return status
+
+
+def _set_up(arguments: argparse.Namespace, tools: CommandTools) -> int:
+    out = _output()
+    setup.run(tools.load_for_services(arguments).queue, tools.providers, out)
+    out.flush()
+    return os.EX_OK
 
 
 def _shell(arguments: argparse.Namespace, tools: CommandTools) -> int:

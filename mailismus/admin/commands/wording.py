@@ -334,6 +334,23 @@ examples:
   mailismus queue convert --to log
   mailismus queue convert --forget-old   # when the new queue has served well"""
 
+SETUP = """\
+Makes what a queue of provider distributed needs in its services: the keyspace
+and its tables, the bucket, and the broker's queues. What is there already is
+left as it is, so the command may be repeated, and must be after an update that
+says so. Run it once at a time: two that make tables at the same moment may
+break the database's schema. A server makes nothing of this, and does not start
+where something is missing (78).
+
+It ends with 69 where a service can't be reached or refuses; what was made
+before stays. Replication is used where the keyspace is made, and only there.
+For other providers there is nothing to set up."""
+
+SETUP_EXAMPLES = """\
+examples:
+  mailismus queue setup
+  mailismus --config /etc/mailismus/mailismus.xml queue setup"""
+
 DUMP_EXAMPLES = """\
 examples:
   mailismus dump var/queue/deferred/20261121T0900/7-1.mqc

@@ -31,7 +31,7 @@ VALUES = (
     ("booleans", "Y or N; also yes, no, true and false, in any case."),
     ("times", "1h30m, units d h m s ms, the larger first; a bare number is milliseconds."),
     ("sizes", "K M G of 1,000 and Ki Mi Gi of 1,024: 256K is 256,000 bytes."),
-    ("lists", 'Items are separated by "|", in attributes of <relay> and <destination> by ",".'),
+    ("lists", 'Items are separated by "|", in attributes of <relay>, <destination>, <rabbitmq> and <cassandra> by ",".'),
     ("networks", "IPv4 and IPv6: 192.0.2.1, 192.0.2.0/24, 192.168/16, 2001:db8::/32."),
     (
         "tokens",

@@ -47,11 +47,12 @@ def _indent(lines: Iterator[str]) -> Iterator[str]:
 
 def _write_block(block: Block) -> Iterator[str]:
     said = {setting.name: setting.example if _is_example(block) else _said(setting) for setting in block.attributes}
+    is_foreign = not belongs_to(block, _PROVIDER)
     tag = " ".join([block.name, *(f"{name}={quoteattr(text)}" for name, text in said.items() if text)])
     yield _comment(with_provider(block.sentence, block))
     for setting in block.attributes:
         yield _comment(f"{setting.name}: {_sentence(setting)}")
-    if block.occurs is Occurs.OPTIONAL or _is_example(block):
+    if block.occurs is Occurs.OPTIONAL or _is_example(block) or is_foreign:
         yield from _write_example(block, tag)
         return
     if not block.elements:

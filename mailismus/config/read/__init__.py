@@ -19,6 +19,7 @@ Modules, each with what it is:
     listeners       listeners, checked against each other
     sendmail        what the server and the command `sendmail` need of `<sendmail>`
     web             `<web>` of `<admin>`
+    services        the services of a shared queue
     assemble        checked values to `Settings`
     changes         the difference between two configurations
     load            all of the above, for one file

@@ -20,6 +20,7 @@ from mailismus.config.read.listeners import ListenerReader
 from mailismus.config.read.lists import Names, read_names
 from mailismus.config.read.relays import assemble_relays
 from mailismus.config.read.sendmail import assemble_sendmail
+from mailismus.config.read.services import ServicesReader
 from mailismus.config.read.tls import TlsReader
 from mailismus.config.read.web import assemble_web
 from mailismus.config.table import application as app
@@ -97,7 +98,7 @@ class Assembly:
             application=application,
             directory=directory,
             message_store=self._message_store(),
-            queue=self._queue(),
+            queue=self._queue(secrets),
             listeners=listeners.read(limits[:-1]),
             deliver=self._deliver(deliver, relays, tls, limits[-1]),
             report=self._report(domains.first or application.announcehost),
@@ -160,7 +161,7 @@ class Assembly:
         full = QuotaFull(block.get(app.QUOTA_FULL))
         return MessageStoreSettings(block.get(app.USERPATH), block.get(app.MAILPATH), server, block.get(app.NAMES), full)
 
-    def _queue(self) -> QueueSettings:
+    def _queue(self, secrets: AuthReader) -> QueueSettings:
         block = self.top.one(MTA).one(que.QUEUE)
         journal = block.one(que.JOURNAL)
         spool = block.one(que.SPOOL)
@@ -186,6 +187,7 @@ class Assembly:
             spool=SpoolSettings(
                 spool.get(que.SPOOL_ROOTPATH), spool.get(que.BUFSIZE), spool.get(que.MAXSPIDCACHE), spool.get(que.HARDLINKS)
             ),
+            services=ServicesReader(self.file, self.files, secrets, self.contents).read(block),
         )
 
     def _deliver(

@@ -6,6 +6,7 @@ A setting without `providers` is every provider's. A new provider's own settings
 from __future__ import annotations
 
 from mailismus.config.table import kinds
+from mailismus.config.table.services import SERVICES
 from mailismus.config.table.words import Block, Form, Setting
 
 _CLUSTERED = ("clustered",)
@@ -14,10 +15,11 @@ _CHUNK = ("chunk",)
 
 PROVIDER = Setting(
     "provider",
-    kinds.provider(("clustered", "log", "chunk"), unbuilt=("memory", "distributed")),
+    kinds.provider(("clustered", "log", "chunk", "distributed"), unbuilt=("memory",)),
     "clustered",
     "The queue provider: how the queue is stored. clustered: a journal, then cluster files and message files; log: one log, "
-    "which is the queue; chunk: files of its own for each message, named by inode numbers.",
+    "which is the queue; chunk: files of its own for each message, named by inode numbers; distributed: RabbitMQ, Cassandra "
+    "and an object store, served by one server at a time, not for production yet.",
     Form.ATTRIBUTE,
     fixed=True,
 )
@@ -131,7 +133,7 @@ QUEUE = Block(
     "The queue: undelivered mail on disk.",
     (
         *(PROVIDER, ROOTPATH, MAXCLUSTERSIZE, CONF_SPLIT, MAXMEMORYQUEUE),
-        *(RETRY_MAXTIME, RETRY_MAXTIME_REPORTS, RETRY_DELAYS, MINFREE, JOURNAL, SPOOL),
+        *(RETRY_MAXTIME, RETRY_MAXTIME_REPORTS, RETRY_DELAYS, MINFREE, JOURNAL, SPOOL, *SERVICES),
     ),
     original=(
         "@class",

@@ -14,6 +14,7 @@ import attrs
 from mailismus.config.values.auth import AuthSettings, SecretSource
 from mailismus.config.values.certificates import NamedCertificate
 from mailismus.config.values.effective import Effective
+from mailismus.config.values.services import ServicesSettings
 from mailismus.config.values.tls import TlsSettings
 from mailismus.mail.directory import Directory
 from mailismus.mail.networks import Networks
@@ -109,6 +110,8 @@ class QueueSettings:
     minfree: MinFree
     journal: JournalSettings
     spool: SpoolSettings
+    services: ServicesSettings | None = None
+    """Of provider distributed alone."""
 
 
 @attrs.frozen

@@ -128,10 +128,14 @@ def _refuse_unknown_old(disk: IDisk, places: ConversionPlaces) -> None:
 
 def _source_provider(tools: ConversionTools, queue_path: str) -> IProvider:
     try:
-        return tools.find(queue_path)
+        source = tools.find(queue_path)
     except FileNotFoundError:
         text = f"there is no queue: {queue_path} has no mark of a provider, and no files of one"
         raise StartError(os.EX_CONFIG, text) from None
+    if not source.is_in_files:
+        text = f"a queue of provider {source.name} lies in its services, and can't be converted by this version"
+        raise StartError(os.EX_UNAVAILABLE, f"{text}; nothing was changed")
+    return source
 
 
 def _convert(settings: QueueSettings, target: IProvider, tools: ConversionTools, places: ConversionPlaces) -> Converted:

@@ -90,27 +90,27 @@ class ModelConsumer:
 
     def __init__(self, model: BrokerModel, queue: str, prefetch: int, receiver: TriggerReceiver) -> None:
         self._model, self._queue, self._prefetch, self._receiver = model, queue, prefetch, receiver
-        self._held: dict[int, _Message] = {}
+        self.held: dict[int, _Message] = {}
         self._last = 0
         self.is_over = False
 
     @property
     def has_room(self) -> bool:
         """Whether it may get one more."""
-        return not self.is_over and len(self._held) < self._prefetch
+        return not self.is_over and len(self.held) < self._prefetch
 
     def deliver(self, message: _Message) -> None:
         """It gets a message."""
         self._last += 1
-        self._held[self._last] = message
+        self.held[self._last] = message
         self._receiver.on_trigger(TriggerDelivery(message.body, message.is_redelivered, self._last))
 
     def ack(self, trigger: TriggerDelivery) -> None:
-        if not self.is_over and self._held.pop(trigger.tag, None) is not None:
+        if not self.is_over and self.held.pop(trigger.tag, None) is not None:
             self._model.hand_out(self._queue)
 
     def give_back(self, trigger: TriggerDelivery) -> None:
-        message = None if self.is_over else self._held.pop(trigger.tag, None)
+        message = None if self.is_over else self.held.pop(trigger.tag, None)
         if message is not None:
             self._model.give_back(self._queue, [message])
 
@@ -128,7 +128,7 @@ class ModelConsumer:
         queue = self._model.queues.get(self._queue)
         if queue is not None and self in queue.consumers:
             queue.consumers.remove(self)
-        held, self._held = list(self._held.values()), {}
+        held, self.held = list(self.held.values()), {}
         self._model.give_back(self._queue, held)
 
     def lose(self) -> None:

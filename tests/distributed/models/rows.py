@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -47,6 +49,14 @@ class _Row:
 class _Partition:
     erased_at: float = -EVER
     rows: dict[Key, _Row] = attrs.field(factory=dict)
+    _order: list[tuple[tuple[Any, ...], Key]] = attrs.field(factory=list)
+
+    def behind(self, start: tuple[Any, ...] | None) -> Iterator[Key]:
+        """The rows' places in their order."""
+        if len(self._order) != len(self.rows):
+            self._order = sorted((_in_order(place), place) for place in self.rows)
+        first = 0 if start is None else bisect_right(self._order, start, key=lambda one: one[0])
+        return (place for _, place in itertools.islice(self._order, first, None))
 
 
 class RowsModel:
@@ -89,13 +99,17 @@ class RowsModel:
     def seen(self, table: RowTable, key: Key) -> Row | None:
         """A row as a read sees it."""
         stored = _stored(table, key)
-        partition = self.partition(table, stored[: table.key_size])
+        return self.view(table, stored, self.partition(table, stored[: table.key_size]))
+
+    def view(self, table: RowTable, stored: Key, partition: _Partition) -> Row | None:
+        """The same, of a key as it is stored."""
         row = partition.rows.get(stored[table.key_size :])
         if row is None:
             return None
+        now, erased_at = self.clock.seconds(), partition.erased_at
 
         def is_there(cell: _Cell | None) -> bool:
-            return cell is not None and cell.at > partition.erased_at and cell.until > self.clock.seconds()
+            return cell is not None and cell.at > erased_at and cell.until > now
 
         cells = {name: cell.value for name, cell in row.cells.items() if is_there(cell)}
         if not cells and not is_there(row.made):
@@ -137,11 +151,11 @@ class ModelRows:
 
     def rows(self, table: RowTable, partition: Key, after: Key | None = None, limit: int = 1000) -> Deferred[Sequence[Row]]:
         def act() -> Sequence[Row]:
-            places = sorted(self._model.partition(table, partition).rows, key=_in_order)
             start = None if after is None else _in_order(_stored(table, (*partition, *after))[table.key_size :])
-            wanted = [place for place in places if start is None or _in_order(place) > start]
-            found = (self._model.seen(table, (*partition, *place)) for place in wanted)
-            return [row for row in found if row is not None][:limit]
+            here = self._model.partition(table, partition)
+            key = _stored(table, partition)
+            found = (self._model.view(table, (*key, *place), here) for place in here.behind(start))
+            return list(itertools.islice((row for row in found if row is not None), limit))
 
         return self._read("rows", act)
 

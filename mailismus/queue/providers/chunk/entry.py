@@ -34,6 +34,7 @@ class ChunkProvider:
     name = NAME
     formats = FORMATS
     has_spool = False
+    is_in_files = True
 
     def __init__(self, disk: IDisk | None = None) -> None:
         self._disk = disk or PosixDisk(Access.READ_ONLY)
@@ -49,6 +50,9 @@ class ChunkProvider:
         from mailismus.queue.providers.chunk.running import open_chunk_queue
 
         return open_chunk_queue(settings, reactor, is_local)
+
+    def set_up(self, settings: QueueSettings) -> tuple[str, ...]:
+        return ()
 
     def open_stopped(self, place: QueuePlace) -> IStoppedQueue:
         from mailismus.queue.providers.chunk.read.offline import open_readonly

@@ -34,6 +34,7 @@ class ClusteredProvider:
     name = NAME
     formats = FORMATS
     has_spool = True
+    is_in_files = True
 
     def __init__(self, disk: IDisk | None = None) -> None:
         self._disk = disk or PosixDisk(Access.READ_ONLY)
@@ -49,6 +50,9 @@ class ClusteredProvider:
         from mailismus.queue.providers.clustered.running import open_clustered_queue
 
         return open_clustered_queue(settings, reactor, clock)
+
+    def set_up(self, settings: QueueSettings) -> tuple[str, ...]:
+        return ()
 
     def open_stopped(self, place: QueuePlace) -> IStoppedQueue:
         from mailismus.queue.providers.clustered.recovery.offline import open_readonly

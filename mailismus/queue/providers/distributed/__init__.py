@@ -1,6 +1,27 @@
-"""A queue that several servers share: RabbitMQ, Cassandra, and S3 or Swift. Not complete: no configuration can name it yet.
+"""A queue on RabbitMQ, Cassandra, and S3 or Swift, served by one server at a time.
 
 Rooms, bottom first:
 
     stores      what the queue asks of a broker, a database and an object store: interfaces and clients
+    format      tables, slices, triggers, marks and due rows. Pure
+    view        the settings of slices and buckets, and the record of what they were
+    setup       makes what a queue needs in its stores, and tells what is missing
+    identity    epochs, the ids of messages, the lease
+    enqueue     how a message gets in
+    content     contents of messages
+    due         what waits for its time
+    hand        the shares that the broker told of, and their entries in memory
+    settle      how entries end, or move into another share
+    browse      listings, counts, flushes, and the clean-up of slices
+    commits     commits of messages and settlements, and how their ends are told
+    duties      the lease is renewed, the browse starts are moved
+    parts       the parts of one queue, by name
+    provider    `DistributedQueue`
+    assembly    the wiring
+    metrics     figures
+    opening     a server's own directory: lock, mark, name
+    clients     the clients of the services, from the settings
+    setting_up  what `queue setup` does
+    running     a queue of a server
+    entry       `PROVIDER`
 """

@@ -35,6 +35,7 @@ class LogProvider:
     name = NAME
     formats = FORMATS
     has_spool = True
+    is_in_files = True
 
     def __init__(self, disk: IDisk | None = None) -> None:
         self._disk = disk or PosixDisk(Access.READ_ONLY)
@@ -50,6 +51,9 @@ class LogProvider:
         from mailismus.queue.providers.log.running import open_log_queue
 
         return open_log_queue(settings, reactor, clock)
+
+    def set_up(self, settings: QueueSettings) -> tuple[str, ...]:
+        return ()
 
     def open_stopped(self, place: QueuePlace) -> IStoppedQueue:
         from mailismus.queue.providers.log.recovery.offline import open_readonly

@@ -6,6 +6,7 @@ Each interface says what is durable after a call, in what order things happen, a
 Modules, bottom first:
 
     failure     how a call of a store may fail: not done, or unanswered
+    together    calls that are under way at the same time
     broker      `IBroker`: queues of triggers
     rows        `IRows`: partitions of rows, by key
     objects     `IObjects`: contents, by key

@@ -11,6 +11,10 @@ from mailismus.errors import StartError
 
 PACKAGES = {"pika": "pika", "cassandra": "cassandra-driver"}
 """Modules, and the packages that have them."""
+_LOADED = (
+    *(("pika",), ("pika", "adapters", "twisted_connection")),
+    *(("cassandra", module) for module in ("cluster", "policies", "query", "auth", "protocol")),
+)
 
 
 def missing_packages() -> list[str]:
@@ -25,6 +29,13 @@ def require_packages() -> None:
         names = " and ".join(missing)
         text = f"provider distributed needs {names}, which is not installed: pip install 'mailismus[distributed]'"
         raise StartError(os.EX_CONFIG, text, "mta/queue/@provider")
+
+
+def load_all() -> None:
+    """Import all that the clients need, as far as it is installed: the driver of the database begins no thread by that."""
+    for names in _LOADED:
+        if importlib.util.find_spec(names[0]) is not None:
+            importlib.import_module(".".join(names))
 
 
 def load(*names: str) -> Any:

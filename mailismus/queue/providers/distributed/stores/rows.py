@@ -39,6 +39,11 @@ def milliseconds(at: float) -> int:
     return math.floor(at * 1000 + _ROUNDING)
 
 
+def kept_time(at: float) -> float:
+    """A time as it is read again."""
+    return milliseconds(at) / 1000
+
+
 class ColumnKind(enum.Enum):
     """What a column holds, as the database names it."""
 

@@ -1,0 +1,151 @@
+"""Assembly: makes the parts of a queue and wires them, leaves first. Each part is complete when it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.distributed.browse.hurry import Hurrying
+from mailismus.queue.providers.distributed.browse.search import Searching
+from mailismus.queue.providers.distributed.browse.starts import Starts
+from mailismus.queue.providers.distributed.commits import CommitParts, Commits
+from mailismus.queue.providers.distributed.content.kept import KeptContents
+from mailismus.queue.providers.distributed.content.stored import StoredContents
+from mailismus.queue.providers.distributed.due.firing import Firing
+from mailismus.queue.providers.distributed.duties import Duties
+from mailismus.queue.providers.distributed.enqueue.steps import EnqueueClock, Enqueueing
+from mailismus.queue.providers.distributed.format.ids import ShareIds
+from mailismus.queue.providers.distributed.format.share import Share
+from mailismus.queue.providers.distributed.hand.consuming import AreaConsumer
+from mailismus.queue.providers.distributed.hand.giving_back import LongGiveBacks
+from mailismus.queue.providers.distributed.hand.hand import Hand
+from mailismus.queue.providers.distributed.hand.loading import TriggerLoading
+from mailismus.queue.providers.distributed.identity.epochs import Epochs
+from mailismus.queue.providers.distributed.identity.lease import ServerLease
+from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
+from mailismus.queue.providers.distributed.parts import DistributedParts
+from mailismus.queue.providers.distributed.provider import DistributedQueue
+from mailismus.queue.providers.distributed.settle.finding import ShareFinding
+from mailismus.queue.providers.distributed.settle.settling import ShareSettling
+from mailismus.queue.providers.distributed.setup import Stores
+from mailismus.queue.providers.distributed.view.change import ViewSettings
+from mailismus.queue.providers.distributed.view.current import CurrentView
+from mailismus.queue.providers.distributed.view.history import ViewHistory
+from mailismus.spool.budget import Budget
+
+DRAFT_BYTES = 128 << 20
+"""Memory of all drafts together."""
+KEPT_BYTES = 32 << 20
+"""Memory of contents that came in here or were read."""
+
+
+@attrs.frozen
+class ServerTerms:
+    """What a server is given. `name`: its own, the same after each start. `keep_s`: how long slices are kept in which
+    nothing lives. `elapsed`: seconds that never jump; `random_bits`: so many random bits; `chance`: a number from 0 to 1."""
+
+    name: str
+    view: ViewSettings
+    keep_s: float
+    prefetch: int
+    now: Callable[[], float]
+    elapsed: Callable[[], float]
+    random_bits: Callable[[int], int]
+    chance: Callable[[], float]
+
+
+class _Later:
+    """A call into a part that is made after those that call it."""
+
+    _log = Logger()
+
+    def __init__(self) -> None:
+        self._fire: Callable[[set[Area]], None] = lambda areas: None
+        self._over: Callable[[int], None] = lambda outcomes: None
+
+    def listen(self, fire: Callable[[set[Area]], None], over: Callable[[int], None]) -> None:
+        """Call these from now on."""
+        self._fire, self._over = fire, over
+
+    def fire(self, areas: set[Area]) -> None:
+        """Entries of these areas may be taken."""
+        self._fire(areas)
+
+    def over(self, outcomes: int) -> None:
+        """So many messages are over."""
+        self._over(outcomes)
+
+
+def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> DistributedQueue:
+    """Make the queue of these stores."""
+    now, rows = terms.now, stores.rows
+
+    def pause(seconds: float) -> Deferred[None]:
+        done: Deferred[None] = Deferred()
+        reactor.callLater(seconds, done.callback, None)
+        return done
+
+    later = _Later()
+    clock = EnqueueClock(now, terms.elapsed, pause)
+    new_id = ShareIds(now, terms.random_bits)
+    view = CurrentView(ViewHistory(rows, terms.name, now), terms.view)
+    ids = ServerSpoolIds(Epochs(rows, terms.name, now), view.writing, now)
+    lease = ServerLease(rows, terms.name, terms.elapsed)
+    kept = KeptContents(KEPT_BYTES)
+    hand = Hand(later.fire)
+    loading = TriggerLoading(hand, stores, reactor, now)
+    consumers = tuple(
+        AreaConsumer(stores.broker, area, terms.prefetch, reactor, loading.add, hand.drop_lost) for area in Area
+    )
+    firing = Firing(stores, reactor, now)
+    finding = ShareFinding(rows, view.bucket_counts)
+
+    def on_over(spool_id: SpoolId) -> None:
+        kept.forget(spool_id)
+        later.over(1)
+
+    settling = ShareSettling(stores, hand, finding, clock, view.writing, new_id, firing.add, on_over)
+    enqueueing = Enqueueing(stores, clock, new_id, hand.hide)
+    commits = Commits(CommitParts(reactor, now, view.writing, ids, enqueueing, settling, firing, hand, loading, kept))
+    starts = Starts(rows, view.reading, now, terms.keep_s)
+    searching = Searching(rows, hand, starts, finding, new_id, now)
+
+    async def find(spool_id: SpoolId) -> Share | None:
+        known = hand.index.messages.get(spool_id)
+        if known is not None:
+            return next(iter(known.shares.values())).whole
+        found = await searching.shares_of(spool_id)
+        return found[0].share if found else None
+
+    duties = Duties(lease, consumers, hand, starts, reactor, terms.chance, lambda: view.writing().pace)
+    queue = DistributedQueue(
+        DistributedParts(
+            stores=stores,
+            reactor=reactor,
+            now=now,
+            drafts=Budget(DRAFT_BYTES),
+            view=view,
+            ids=ids,
+            lease=lease,
+            hand=hand,
+            loading=loading,
+            consumers=consumers,
+            firing=firing,
+            giving_back=LongGiveBacks(rows, hand, firing, now),
+            settling=settling,
+            commits=commits,
+            contents=StoredContents(stores.objects, kept, find),
+            starts=starts,
+            searching=searching,
+            hurrying=Hurrying(stores, hand, starts, searching, firing, now),
+            duties=duties,
+        )
+    )
+    later.listen(queue.fire, duties.finished)
+    return queue

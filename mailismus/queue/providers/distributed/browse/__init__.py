@@ -1,0 +1,12 @@
+"""How the projection is read: listings, counts, flushes, and the slices that nothing lives in any more.
+
+Modules:
+
+    partition   what lives in a partition, a page at a time
+    starts      from which slice on each area is read; what is before is removed in the end
+    walk        the partitions of some areas, newest first or oldest first
+    overlay     entries as the hand knows them. Pure
+    search      pages of a search, newest first
+    counting    counts of all areas
+    hurry       what waits is made due: flushes, and clocks that were set back
+"""

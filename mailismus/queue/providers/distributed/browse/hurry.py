@@ -1,0 +1,131 @@
+"""What waits is made due: by a flush, or because a clock was set back.
+
+*Rule*: a trigger of it is published; its due row stays as it is, and does nothing when its time comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from uuid import UUID
+
+import attrs
+
+from mailismus.mail.ids import QueueId
+from mailismus.queue.interface import Area, Entry, Filter, Flushed, Gap, Latest
+from mailismus.queue.providers.distributed.browse.overlay import entries_of
+from mailismus.queue.providers.distributed.browse.partition import LivingShare, read_page
+from mailismus.queue.providers.distributed.browse.search import Searching
+from mailismus.queue.providers.distributed.browse.starts import Starts
+from mailismus.queue.providers.distributed.due.firing import Firing
+from mailismus.queue.providers.distributed.enqueue.plan import queue_of
+from mailismus.queue.providers.distributed.format.due import due_row, due_share
+from mailismus.queue.providers.distributed.format.marks import trigger_of
+from mailismus.queue.providers.distributed.format.share import ShareName
+from mailismus.queue.providers.distributed.format.trigger import write_trigger
+from mailismus.queue.providers.distributed.hand.hand import Hand
+from mailismus.queue.providers.distributed.setup import Stores
+
+
+class Hurrying:
+    """Flushes of one queue. `now`: UTC seconds."""
+
+    def __init__(
+        self,
+        stores: Stores,
+        hand: Hand,
+        starts: Starts,
+        searching: Searching,
+        firing: Firing,
+        now: Callable[[], float],
+    ) -> None:
+        self._stores, self._hand, self._starts = stores, hand, starts
+        self._searching, self._firing, self._now = searching, firing, now
+
+    async def flush(self, wanted: Filter, now: float) -> Flushed:
+        """As `IQueue.visit_all`. Raises `NotDone`, `Unanswered`."""
+        if wanted.area not in (None, Area.DEFERRED):
+            return Flushed(0)
+        count = 0
+        gaps: list[Gap] = []
+        async for living in self._deferred(wanted, gaps):
+            entries = [entry for entry in entries_of(living, self._hand) if wanted.matches(living.share.message, entry)]
+            count += await self._make_due(living, entries, now)
+        return Flushed(count, tuple(gaps))
+
+    async def _make_due(self, living: LivingShare, entries: Sequence[Entry], now: float) -> int:
+        """Make entries of a share due; return how many that are: those that are out are not."""
+        spool_id = living.share.message.spool_id
+        known = self._hand.index.messages.get(spool_id)
+        count = 0
+        away: list[int] = []
+        for entry in entries:
+            if known is None or entry.number not in known.entries:
+                away.append(entry.number)
+            elif not self._hand.is_out(QueueId(spool_id, entry.number)):
+                self._hand.index.make_due(known, entry, now)
+                self._hand.tell({Area.DEFERRED})
+                count += 1
+        if away:
+            await self._publish(living.share.name, away)
+        return count + len(away)
+
+    async def _publish(self, name: ShareName, numbers: Sequence[int] | None) -> None:
+        trigger = attrs.evolve(trigger_of(name), numbers=None if numbers is None else tuple(numbers))
+        await self._stores.broker.publish(queue_of(name.place.queue_name), write_trigger(trigger))
+
+    async def _deferred(self, wanted: Filter, gaps: list[Gap]) -> AsyncIterator[LivingShare]:
+        if wanted.spool_id is not None:
+            for living in await self._searching.shares_of(wanted.spool_id):
+                if living.share.area is Area.DEFERRED:
+                    yield living
+            return
+        async for living in self._all_of(Area.DEFERRED, gaps):
+            yield living
+
+    async def _all_of(self, area: Area, gaps: list[Gap]) -> AsyncIterator[LivingShare]:
+        for start in self._starts.slices(area, self._now()):
+            for place in self._starts.places(area, start):
+                after: UUID | None = None
+                while True:
+                    page = await read_page(self._stores.rows, place, after)
+                    if page.damaged:
+                        gaps.append(Gap("share", "its rows are damaged", len(page.damaged), str(page.damaged[0])))
+                    for living in page.shares:
+                        yield living
+                    after = page.after
+                    if after is None:
+                        break
+
+    async def hasten(self, latest: Latest, now: float) -> None:
+        """As `IQueue.hasten`, for what is not in the hand. Raises `NotDone`, `Unanswered`."""
+        for area in Area:
+            for due in await self._firing.waiting(area):
+                until = _hastened(latest, area, None, due.due_at)
+                if due.is_given_back and until is not None:
+                    await self._wait_until(due.name, None, until, now)
+            async for living in self._all_of(area, []):
+                await self._hasten(living, area, latest, now)
+
+    async def _hasten(self, living: LivingShare, area: Area, latest: Latest, now: float) -> None:
+        held = self._hand.shares.get(living.share.name.enqueue_id)
+        away = [entry for entry in living.entries if held is None or entry.number not in held.here]
+        found = (_hastened(latest, area, one.attempts, one.due_at) for one in away)
+        times = [until for until in found if until is not None]
+        if times:
+            await self._wait_until(living.share.name, living, min(times), now)
+
+    async def _wait_until(self, name: ShareName, living: LivingShare | None, until: float, now: float) -> None:
+        if until <= now or living is None:
+            await self._publish(name, None)
+            return
+        due = due_share(name, until, now)
+        await self._stores.rows.write([due_row(due, living.share.message.spool_id, now)])
+        self._firing.add([due])
+
+
+def _hastened(latest: Latest, area: Area, attempts: int | None, due_at: float) -> float | None:
+    """Until when something waits, if that is earlier than it was. Times are kept in milliseconds: what is asked about is the
+    one below, so that a time that was written is not later than itself."""
+    asked = due_at - 0.001
+    until = latest(area, attempts, asked)
+    return until if until < asked else None

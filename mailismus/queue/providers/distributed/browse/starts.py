@@ -1,0 +1,110 @@
+"""From which slice on each area is read (browse start), and from which on anything is stored (content start).
+
+    content start <= what may be removed <= browse start - keep        browse start: the first slice in which something lives
+
+*Rules*: a browse start is moved forwards alone, and never to the present slice nor into `GRACE_S` before it: a clock may be
+wrong, and a row may be late. What is removed is removed up to the end of its slice and a minute: a later row stays. The
+marks go behind their rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.distributed.browse.partition import read_page
+from mailismus.queue.providers.distributed.format.share import SharePlace
+from mailismus.queue.providers.distributed.format.slices import slice_start
+from mailismus.queue.providers.distributed.format.tables import BROWSE_START, CONTENT_START, DELETED, ENQUEUED
+from mailismus.queue.providers.distributed.stores.rows import Erase, IRows, Put, RowTable
+from mailismus.queue.providers.distributed.view.change import ViewSettings
+
+GRACE_S = 300.0
+LATE_S = 60.0
+
+
+class Starts:
+    """The starts of one queue. `view`: the settings by which all rows are found; `now`: UTC seconds; `keep_s`: seconds that
+    a slice is kept in which nothing lives."""
+
+    def __init__(self, rows: IRows, view: Callable[[], ViewSettings], now: Callable[[], float], keep_s: float) -> None:
+        self._rows, self._view, self._now, self._keep_s = rows, view, now, keep_s
+        self._browse: dict[Area, float] = {}
+        self._content: dict[Area, float] = {}
+        self._is_moving = False
+
+    async def load(self) -> None:
+        """Learn them; they are written down where there are none. Raises `NotDone`."""
+        here = slice_start(self._now(), self._view().slice_window_s)
+        for area in Area:
+            self._browse[area] = await self._stored(BROWSE_START, "browse_start", area, here)
+            self._content[area] = await self._stored(CONTENT_START, "content_start", area, self._browse[area])
+
+    async def _stored(self, table: RowTable, cell: str, area: Area, first: float) -> float:
+        row = await self._rows.row(table, (area.value,))
+        start = None if row is None else row[cell]
+        if isinstance(start, int | float):
+            return float(start)
+        await self._rows.write([Put(table, (area.value,), {cell: first}, first)])
+        return first
+
+    def of(self, area: Area) -> float:
+        """The browse start."""
+        return self._browse[area]
+
+    def slices(self, area: Area, until: float) -> list[float]:
+        """The slices to be read, oldest first, up to the one of a time."""
+        window = self._view().slice_window_s
+        start = slice_start(self._browse[area], window)
+        return [start + step * window for step in range(int((slice_start(until, window) - start) // window) + 1)]
+
+    def places(self, area: Area, start: float) -> list[SharePlace]:
+        """The partitions of a slice."""
+        return [SharePlace(area.value, start, bucket) for bucket in range(self._view().bucket_count)]
+
+    async def move(self) -> None:
+        """Move the browse starts forwards, and remove what is far enough behind them. Raises `NotDone`, `Unanswered`."""
+        if self._is_moving:
+            return
+        self._is_moving = True
+        try:
+            for area in Area:
+                await self._move(area)
+                await self._clean(area)
+        finally:
+            self._is_moving = False
+
+    async def _move(self, area: Area) -> None:
+        window = self._view().slice_window_s
+        last = slice_start(self._now() - window - GRACE_S, window)
+        start = self._browse[area]
+        while start < last and not await self._lives(area, start):
+            start += window
+        if start > self._browse[area]:
+            await self._rows.write([Put(BROWSE_START, (area.value,), {"browse_start": start}, start)])
+            self._browse[area] = start
+
+    async def _lives(self, area: Area, start: float) -> bool:
+        for place in self.places(area, start):
+            after: UUID | None = None
+            while True:
+                page = await read_page(self._rows, place, after)
+                if page.shares or page.damaged:
+                    return True
+                after = page.after
+                if after is None:
+                    break
+        return False
+
+    async def _clean(self, area: Area) -> None:
+        window = self._view().slice_window_s
+        last = slice_start(self._browse[area] - self._keep_s, window)
+        start = self._content[area]
+        while start < last:
+            at = start + window + LATE_S
+            for table in (ENQUEUED, DELETED):
+                await self._rows.write([Erase(table, place.key, at) for place in self.places(area, start)])
+            start += window
+            await self._rows.write([Put(CONTENT_START, (area.value,), {"content_start": start}, start)])
+            self._content[area] = start

@@ -1,0 +1,261 @@
+"""Commits: each is carried out on its own, and those that end together are told together, in the order of their begin.
+
+    drafts are finished -> contents, rows, triggers | settlements, message by message -> told
+
+*Rules*: what a commit puts in is hidden until it is told. Shares of a commit that was refused stay hidden until they are
+marked removed: parts of it may be there, or may come. A commit with messages and settlements is one batch, if it fits into
+one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+from typing import Any
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from mailismus.errors import StorageError, Unavailable
+from mailismus.mail.ids import QueueId, SpoolId, format_spool_id
+from mailismus.queue.entering import removals_of
+from mailismus.queue.interface import CommitListener, EndedEntries, M, Settlement, Submission
+from mailismus.queue.providers.distributed.content.draft import DraftInMemory
+from mailismus.queue.providers.distributed.content.kept import KeptContents
+from mailismus.queue.providers.distributed.due.firing import Firing
+from mailismus.queue.providers.distributed.enqueue.plan import Arrived
+from mailismus.queue.providers.distributed.enqueue.steps import Enqueued, Enqueueing, EnqueueRefused
+from mailismus.queue.providers.distributed.format.marks import WHOLE, removed_mark
+from mailismus.queue.providers.distributed.format.share import Blob, Share
+from mailismus.queue.providers.distributed.hand.hand import Hand
+from mailismus.queue.providers.distributed.hand.loading import TriggerLoading
+from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
+from mailismus.queue.providers.distributed.settle.plan import SettleBatch
+from mailismus.queue.providers.distributed.settle.settling import ShareSettling
+from mailismus.queue.providers.distributed.stores.rows import Write
+from mailismus.queue.providers.distributed.stores.together import together
+from mailismus.queue.providers.distributed.view.change import ViewSettings
+from mailismus.queue.words import check_words
+
+MAX_ENVELOPE_BYTES = 1 << 20
+Settled = dict[SpoolId, dict[int, Settlement]]
+
+
+@attrs.frozen(eq=False)
+class _Commit:
+    number: int
+    listener: CommitListener[Any]
+    mark: object
+    drafts: Sequence[DraftInMemory]
+    marked: Sequence[QueueId]
+    """Entries whose pending settlements were counted."""
+
+
+@attrs.frozen(eq=False)
+class _Ended:
+    commit: _Commit
+    gone: Sequence[SpoolId] | None
+    error: StorageError | None
+    shown: Sequence[Share]
+
+
+@attrs.frozen
+class CommitParts:
+    """What commits use."""
+
+    reactor: IReactorTime
+    now: Callable[[], float]
+    view: Callable[[], ViewSettings]
+    ids: ServerSpoolIds
+    enqueueing: Enqueueing
+    settling: ShareSettling
+    firing: Firing
+    hand: Hand
+    loading: TriggerLoading
+    kept: KeptContents
+
+
+class Commits:
+    """Commits of one server."""
+
+    _log = Logger()
+
+    def __init__(self, parts: CommitParts) -> None:
+        self._parts = parts
+        self._last = 0
+        self._under_way = 0
+        self._ended: deque[_Ended] = deque()
+        self._refused: list[Deferred[None]] = []
+        self.messages = 0
+        """Messages that were put in."""
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way."""
+        return not self._under_way and not self._ended
+
+    def begin_commit(
+        self,
+        submissions: Sequence[Submission],
+        settlements: Sequence[Settlement],
+        ended: Sequence[EndedEntries],
+        listener: CommitListener[M],
+        mark: M,
+    ) -> None:
+        """As `IQueue.begin_commit`."""
+        check_words(submissions, settlements, MAX_ENVELOPE_BYTES)
+        settled: Settled = {}
+        for settlement in (*settlements, *removals_of(ended)):
+            spool_id, number = settlement.queue_id
+            settled.setdefault(spool_id, {})[number] = settlement
+        drafts = [draft for one in submissions if isinstance(draft := one.draft, DraftInMemory)]
+        is_good = len(drafts) == len(submissions) and all(draft.is_open and not draft.is_cut for draft in drafts)
+        commit = _Commit(self._last, listener, mark, drafts, () if not is_good else self._mark(settled))
+        self._last += 1
+        for draft in drafts:
+            draft.finish()
+        self._under_way += 1
+        if not is_good:
+            is_full = any(draft.is_cut for draft in drafts)
+            error = Unavailable(
+                "there is no room in memory for the message" if is_full else "no draft that can be committed"
+            )
+            self._end(_Ended(commit, None, error, ()))
+            return
+        run = self._enter(submissions, settled) if submissions else self._settle(settled)
+        Deferred.fromCoroutine(run).addCallbacks(
+            lambda done: self._end(_Ended(commit, done[0], None, done[1])),
+            lambda failure: self._end(_Ended(commit, None, self._error_of(failure), ())),
+        )
+
+    def _mark(self, settled: Settled) -> list[QueueId]:
+        """Count the pending settlements of entries that are here: they are out until the last has ended."""
+        marked = []
+        for spool_id, numbers in settled.items():
+            known = self._parts.hand.index.messages.get(spool_id)
+            for number in numbers:
+                if known is not None and number in known.entries:
+                    known.settling[number] += 1
+                    known.go_out((number,))
+                    marked.append(QueueId(spool_id, number))
+        return marked
+
+    async def _settle(self, settled: Settled) -> tuple[list[SpoolId], list[Share]]:
+        settling = self._parts.settling
+        are_over = await together(settling.settle(spool_id, numbers) for spool_id, numbers in settled.items())
+        return [spool_id for spool_id, is_over in zip(settled, are_over, strict=True) if is_over], []
+
+    async def _enter(self, submissions: Sequence[Submission], settled: Settled) -> tuple[list[SpoolId], list[Share]]:
+        """Messages, and the settlements beside them, which come with the last message."""
+        parts, gone = self._parts, []
+        async with AsyncExitStack() as turns:
+            batches: list[tuple[SpoolId, SettleBatch]] = []
+            for spool_id in sorted(settled):
+                await turns.enter_async_context(parts.settling.lock(spool_id))
+                batches += [(spool_id, batch) for batch in await parts.settling.begin(spool_id, settled[spool_id])]
+            beside = [write for _, batch in batches for write in batch.writes]
+            entered = await self._put_in(submissions, beside)
+            for spool_id, batch in batches:
+                if await parts.settling.complete(spool_id, batch):
+                    gone.append(spool_id)
+        parts.firing.add([due for one in entered for due in one.due])
+        self._refuse([share for one in entered for share in one.stale])
+        self.messages += len(submissions)
+        return gone, [share for one in entered for share in one.plan.shares]
+
+    async def _put_in(self, submissions: Sequence[Submission], beside: Sequence[Write]) -> list[Enqueued]:
+        """Messages one after the other where settlements come with the last one, otherwise at the same time. Where one is
+        refused all are."""
+        *first, last = submissions
+        entered: list[Enqueued] = []
+        results: list[Enqueued | EnqueueRefused] = []
+        if beside:
+            for one in first:
+                results.append(await self._try(one, ()))
+            if not any(isinstance(result, EnqueueRefused) for result in results):
+                results.append(await self._try(last, beside))
+        else:
+            results = await together(self._try(one, ()) for one in submissions)
+        refusals = [result for result in results if isinstance(result, EnqueueRefused)]
+        entered = [result for result in results if isinstance(result, Enqueued)]
+        if refusals:
+            self._refuse([share for refusal in refusals for share in refusal.unsure])
+            self._refuse([share for one in entered for share in (*one.plan.shares, *one.stale)])
+            failure = refusals[0].failure
+            raise Unavailable(str(failure), failure.is_full)
+        return entered
+
+    async def _try(self, submission: Submission, beside: Sequence[Write]) -> Enqueued | EnqueueRefused:
+        draft, parts = submission.draft, self._parts
+        assert isinstance(draft, DraftInMemory)
+        envelope = submission.envelope
+        key = f"mail/{int(parts.now() // 86_400)}/{format_spool_id(draft.spool_id).lower()}"
+        arrived = Arrived(
+            draft.spool_id,
+            envelope,
+            submission.received_at,
+            draft.stored_bytes - envelope.stuffed_dots,
+            Blob(key, draft.sha256),
+            submission.placements,
+        )
+        try:
+            done = await parts.enqueueing.enqueue(arrived, draft, parts.view(), parts.ids.slice_of(draft.spool_id), beside)
+        except EnqueueRefused as refused:
+            return refused
+        if done.plan.shares:
+            parts.kept.keep(draft.spool_id, draft.content())
+        return done
+
+    def _refuse(self, shares: Sequence[Share]) -> None:
+        """Mark shares removed; then they are not hidden any more."""
+        if shares:
+            Deferred.fromCoroutine(self._remove(shares)).addErrback(
+                lambda failure: self._log.failure("shares of refused mail can't be removed", failure)
+            )
+
+    async def _remove(self, shares: Sequence[Share]) -> None:
+        now = self._parts.now()
+        for share in shares:
+            await self._parts.settling.write_surely([removed_mark(share.name, WHOLE, now)])
+        self._parts.loading.show([share.name.enqueue_id for share in shares])
+
+    @staticmethod
+    def _error_of(failure: Failure) -> StorageError:
+        error = failure.value
+        if isinstance(error, StorageError):
+            return error
+        Commits._log.failure("a commit failed", failure)
+        return Unavailable(f"internal error: {error!r}")
+
+    def _end(self, ended: _Ended) -> None:
+        if not self._ended:
+            self._parts.reactor.callLater(0, self._tell)
+        self._ended.append(ended)
+
+    def _tell(self) -> None:
+        """Tell what has ended since the last turn."""
+        told, self._ended = sorted(self._ended, key=lambda one: one.commit.number), deque()
+        self._under_way -= len(told)
+        durable: dict[CommitListener[Any], list[_Ended]] = {}
+        for ended in told:
+            for draft in ended.commit.drafts:
+                draft.end()
+            self._unmark(ended.commit.marked)
+            if ended.error is None:
+                durable.setdefault(ended.commit.listener, []).append(ended)
+        for listener, some in durable.items():
+            listener.on_durable([one.commit.mark for one in some], [one.gone or () for one in some])
+        for ended in told:
+            if ended.error is not None:
+                ended.commit.listener.on_failed((ended.commit.mark,), ended.error)
+        self._parts.loading.show([share.name.enqueue_id for ended in told for share in ended.shown])
+
+    def _unmark(self, marked: Sequence[QueueId]) -> None:
+        for queue_id in marked:
+            known = self._parts.hand.index.messages.get(queue_id.spool_id)
+            if known is not None and known.settling[queue_id.number] > 0:
+                known.settling[queue_id.number] -= 1

@@ -1,0 +1,8 @@
+"""Contents of messages: while they arrive, in memory, and in the object store.
+
+Modules:
+
+    draft       a message while it arrives
+    kept        contents in memory, within a budget
+    stored      contents from the object store, checked
+"""

@@ -1,0 +1,107 @@
+"""What is known of due rows: those of the near future one by one, of all others the slots that they are in. Pure.
+
+The server that serves the queue writes all due rows, so it knows of all that were written since its start. Of those before,
+a start reads the slots of the next hour, and later each slot as it comes near. A slot that nothing is known of may have
+rows: so `next_due` may say nothing where the next row is more than an hour ahead. It is published at its time all the same.
+"""
+
+from __future__ import annotations
+
+import heapq
+from uuid import UUID
+
+from mailismus.queue.providers.distributed.format.due import SLOT_S, DueShare
+
+NEAR_S = 120.0
+"""Seconds before its time when a row is read one by one."""
+
+
+class AreaSchedule:
+    """Due rows of one area. `start`: the first slot that may have rows."""
+
+    def __init__(self, start: float) -> None:
+        self.start = start
+        self.read_to = start
+        """The first slot that was not read: rows behind are known one by one, rows from here on by their slots."""
+        self._near: list[tuple[float, UUID, DueShare]] = []
+        self._unpublished: dict[tuple[float, UUID], DueShare] = {}
+        self._slots: set[float] = set()
+        """Slots that have rows, from `start` on."""
+        self._known: dict[float, set[tuple[float, UUID]]] = {}
+        """The rows of slots that were read, published or not: a slot is read again before it is removed."""
+
+    def add(self, due: DueShare) -> None:
+        """A row is there."""
+        self._slots.add(due.slot)
+        key = (due.due_at, due.name.enqueue_id)
+        known = self._known.setdefault(due.slot, set()) if due.slot < self.read_to else None
+        if known is not None and key not in known:
+            known.add(key)
+            self._unpublished[key] = due
+            heapq.heappush(self._near, (*key, due))
+
+    def note_slot(self, slot: float) -> None:
+        """A slot of the far future has rows."""
+        self._slots.add(slot)
+
+    def pop_due(self, now: float) -> list[DueShare]:
+        """Those whose time has come. Each is given back by `published` or `again`."""
+        found = []
+        while self._near and self._near[0][0] <= now:
+            found.append(heapq.heappop(self._near)[2])
+        return found
+
+    def published(self, due: DueShare) -> None:
+        """Its trigger is durable."""
+        self._unpublished.pop((due.due_at, due.name.enqueue_id), None)
+
+    def again(self, due: DueShare) -> None:
+        """It could not be published."""
+        heapq.heappush(self._near, (due.due_at, due.name.enqueue_id, due))
+
+    def next_near(self) -> float | None:
+        """When the next row is to be published that is known one by one."""
+        return self._near[0][0] if self._near else None
+
+    def next_due(self) -> float | None:
+        """When the next row is due, or earlier; None: nothing is known to wait."""
+        near = self.next_near()
+        if near is not None:
+            return near
+        return min((slot for slot in self._slots if slot >= self.read_to), default=None)
+
+    def known_slots(self) -> list[float]:
+        """All slots that are known to have rows."""
+        return sorted(self._slots)
+
+    def set_read_to(self, slot: float) -> float:
+        """Slots before this one are read, or being read. Return which it was before."""
+        before, self.read_to = self.read_to, slot
+        return before
+
+    def slots_read(self) -> list[float]:
+        """The slots that were read and are not removed yet, in their order."""
+        count = int((self.read_to - self.start) // SLOT_S)
+        return [self.start + step * SLOT_S for step in range(count)]
+
+    def slots_to_read(self, now: float) -> list[float]:
+        """The slots that have come near, in their order."""
+        slots = []
+        slot = self.read_to
+        while slot <= now + NEAR_S:
+            slots.append(slot)
+            slot += SLOT_S
+        return slots
+
+    def passed(self, before: float) -> tuple[float, list[float]]:
+        """The first slot that may have rows yet, and those before it: slots that ended before this time, and of which all is
+        published."""
+        oldest = min((due.slot for due in self._unpublished.values()), default=before)
+        start = min(oldest, before, self.read_to)
+        return start, sorted(slot for slot in self._slots if slot < start)
+
+    def removed(self, start: float) -> None:
+        """The slots before this one are gone."""
+        self.start = max(self.start, start)
+        self._slots = {slot for slot in self._slots if slot >= self.start}
+        self._known = {slot: keys for slot, keys in self._known.items() if slot >= self.start}

@@ -1,0 +1,151 @@
+"""The steps of an enqueue, in their order; the next begins when the one before is durable.
+
+    content -> rows -> trigger | due row -> done
+
+| ended behind | what is there | what becomes of it |
+|---|---|---|
+| content | bytes that no row names | found by the sweep of contents |
+| rows | shares without a trigger | `EnqueueRefused` names them: they are marked removed |
+| trigger | all of it, not acknowledged | as behind the rows; after a crash a copy, if the client sends again |
+
+*Rules*: what is not answered is asked again, the same, until `PATIENCE_S` are over. Where the rows took longer than
+`LATE_S` since their slice was computed, they are planned and written anew: a clean-up of that slice might have passed them.
+The broker is not needed: in its place a due row has the share published later.
+
+What is written *beside* the rows comes by the same batch: a report's rows, and the end of its bounces. Then nothing is
+refused once the batch may have been carried out: it is repeated until it is answered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from uuid import UUID
+
+import attrs
+from twisted.internet.defer import Deferred
+
+from mailismus.queue.providers.distributed.enqueue.plan import Arrived, EnqueuePlan, Publication, plan_enqueue
+from mailismus.queue.providers.distributed.format.batches import in_turn
+from mailismus.queue.providers.distributed.format.due import DueShare, due_row, due_share
+from mailismus.queue.providers.distributed.format.share import Share
+from mailismus.queue.providers.distributed.setup import Stores
+from mailismus.queue.providers.distributed.stores.failure import NotDone, StoreFailure, Unanswered
+from mailismus.queue.providers.distributed.stores.objects import IBody
+from mailismus.queue.providers.distributed.stores.rows import Write
+from mailismus.queue.providers.distributed.view.change import ViewSettings
+
+PATIENCE_S = 15.0
+LATE_S = 60.0
+PAUSE_S = 1.0
+INSTEAD_S = 30.0
+"""How long a share waits for the broker that could not be told of it: no longer than the broker needs to forget a client."""
+
+
+class EnqueueRefused(Exception):
+    """It was not taken. `unsure`: shares of which rows may be there, or may come; they are to be marked removed."""
+
+    def __init__(self, failure: StoreFailure, unsure: Sequence[Share]) -> None:
+        super().__init__(str(failure))
+        self.failure, self.unsure = failure, tuple(unsure)
+
+
+@attrs.frozen
+class Enqueued:
+    """It is durable. `stale`: shares of the same message that were written before, too late: they are to be marked
+    removed, as `EnqueueRefused.unsure`. `due`: shares that are to be published at a time."""
+
+    plan: EnqueuePlan
+    stale: tuple[Share, ...]
+    due: tuple[DueShare, ...]
+
+
+@attrs.frozen
+class EnqueueClock:
+    """Times. `now`: UTC seconds; `elapsed`: seconds that never jump, and count the time that a machine sleeps; `pause`:
+    fires so many seconds later."""
+
+    now: Callable[[], float]
+    elapsed: Callable[[], float]
+    pause: Callable[[float], Deferred[None]]
+
+
+class Enqueueing:
+    """Enqueues of one server. `begun` is told of shares before they are written."""
+
+    def __init__(
+        self, stores: Stores, clock: EnqueueClock, new_id: Callable[[], UUID], begun: Callable[[Sequence[Share]], None]
+    ) -> None:
+        self._stores, self._clock, self._new_id, self._begun = stores, clock, new_id, begun
+
+    async def enqueue(
+        self, arrived: Arrived, body: IBody, view: ViewSettings, epoch_slice: float, beside: Sequence[Write] = ()
+    ) -> Enqueued:
+        """Make it durable. Raises `EnqueueRefused`."""
+        clock = self._clock
+        end = clock.elapsed() + PATIENCE_S
+        unsure: list[Share] = []
+        stale: list[Share] = []
+        try:
+            await self._until_answered(lambda: self._stores.objects.put(arrived.blob.key, body), end)
+            while True:
+                begun = clock.elapsed()
+                plan = plan_enqueue(arrived, view, epoch_slice, clock.now(), self._new_id)
+                unsure += plan.shares
+                self._begun(plan.shares)
+                await self._write([*plan.writes, *beside], end, must_be_known=bool(beside))
+                if clock.elapsed() - begun <= LATE_S:
+                    break
+                stale += plan.shares
+            due = list(plan.due)
+            for publication in plan.publications:
+                instead = await self._publish(publication, math.inf if beside else end)
+                due += [] if instead is None else [instead]
+        except StoreFailure as failure:
+            raise EnqueueRefused(failure, unsure) from failure
+        return Enqueued(plan, tuple(stale), tuple(due))
+
+    async def _write(self, writes: Sequence[Write], end: float, *, must_be_known: bool) -> None:
+        for batch in in_turn(writes):
+            try:
+                await self._stores.rows.write(batch)
+            except Unanswered:
+                until = math.inf if must_be_known else end
+                if self._clock.elapsed() >= until:
+                    raise
+                await self._until_answered(lambda batch=batch: self._stores.rows.write(batch), until)  # type: ignore[misc]
+            except NotDone:
+                if end != math.inf:
+                    raise
+                await self._until_answered(lambda batch=batch: self._stores.rows.write(batch), end)  # type: ignore[misc]
+            end = math.inf if must_be_known else end  # a part of it is there, and the rest follows
+
+    async def _publish(self, publication: Publication, end: float) -> DueShare | None:
+        """Publish it, or have it published later: then when."""
+        try:
+            await self._stores.broker.publish(publication.queue, publication.body)
+        except StoreFailure:
+            now = self._clock.now()
+            share = publication.share
+            due = due_share(share.name, now + INSTEAD_S, now)
+            row = due_row(due, share.message.spool_id, now)
+            await self._until_answered(lambda: self._stores.rows.write([row]), end)
+            return due
+        return None
+
+    async def _until_answered(self, call: Callable[[], Awaitable[None]], end: float) -> None:
+        """Ask until it is answered, or `end` has come. Without an end a refusal is no answer either: a call before may be
+        carried out yet."""
+        while True:
+            try:
+                await call()
+            except Unanswered:
+                if self._clock.elapsed() >= end:
+                    raise
+                continue
+            except NotDone:
+                if end != math.inf:
+                    raise
+                await self._clock.pause(PAUSE_S)
+                continue
+            return

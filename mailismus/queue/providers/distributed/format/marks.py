@@ -1,0 +1,84 @@
+"""Marks: what has become of the entries of a share. Pure.
+
+    row 0       of all entries of the share
+    row 1..     of one entry
+
+An entry is over when its mark, or that of its share, has any cell. `moved_to` names the share that goes on with the entry:
+a share that moved from another one counts only while the mark of its origin names it. So of two servers that defer the same
+entry one has done it, whatever becomes of their writes; and who is gone goes nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import UUID
+
+import attrs
+
+from mailismus.queue.providers.distributed.format.share import ShareName
+from mailismus.queue.providers.distributed.format.tables import DELETED
+from mailismus.queue.providers.distributed.format.trigger import ShareTrigger, read_trigger, write_trigger
+from mailismus.queue.providers.distributed.stores.rows import Put, Row, Value
+
+WHOLE = 0
+"""The number of a mark for all entries of a share."""
+
+
+@attrs.frozen
+class EntryMark:
+    """A mark. `successor`: the share that goes on; None: none does."""
+
+    successor: UUID | None
+
+
+class Marks:
+    """The marks that were read of some shares."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._marks: dict[tuple[UUID, int], EntryMark] = {}
+        for row in rows:
+            name, number = row["enqueue_id"], row["number"]
+            assert isinstance(name, UUID), "a column of the key"
+            assert isinstance(number, int), "a column of the key"
+            is_gone = row["done_at"] is not None or row["removed_at"] is not None
+            moved_to = row["moved_to"]
+            if is_gone or moved_to is not None:
+                self._marks[name, number] = EntryMark(None if is_gone else _successor_in(moved_to))
+
+    def of(self, name: UUID, number: int) -> EntryMark | None:
+        """The mark of an entry; None: it lives. Its own counts before that of its share, which came later, for the rest."""
+        return self._marks.get((name, number)) or self._marks.get((name, WHOLE))
+
+    def is_any_moved(self, name: UUID) -> bool:
+        """Whether an entry of this share has moved."""
+        return any(mark.successor is not None for (other, _), mark in self._marks.items() if other == name)
+
+
+def done_mark(name: ShareName, number: int, at: float) -> Put:
+    """It was delivered, or its report is made."""
+    return _mark(name, number, "done_at", at, at)
+
+
+def removed_mark(name: ShareName, number: int, at: float) -> Put:
+    """It is not to be delivered: what was put in was refused, or another share goes on with it."""
+    return _mark(name, number, "removed_at", at, at)
+
+
+def moved_mark(name: ShareName, number: int, successor: ShareName, at: float) -> Put:
+    """Another share goes on with it."""
+    return _mark(name, number, "moved_to", write_trigger(trigger_of(successor)), at)
+
+
+def trigger_of(name: ShareName) -> ShareTrigger:
+    """The trigger of all that is left of a share."""
+    place = name.place
+    return ShareTrigger(place.queue_name, place.slice_start, place.bucket, name.enqueue_id)
+
+
+def _mark(name: ShareName, number: int, cell: str, value: Value, at: float) -> Put:
+    return Put(DELETED, (*name.place.key, name.enqueue_id, number), {cell: value}, at)
+
+
+def _successor_in(moved_to: Value) -> UUID | None:
+    trigger = read_trigger(moved_to) if isinstance(moved_to, bytes) else None
+    return None if trigger is None else trigger.enqueue_id

@@ -1,0 +1,139 @@
+"""The tables of the keyspace and the queues of the broker, as data. `docs/formats` will say what stands in them. Pure.
+
+Rows that belong to one partition are written by one mutation: a share with all of its entries. Nothing here expires by
+itself but leases, claims and records of hosts, which state their time to live with each write.
+"""
+
+from __future__ import annotations
+
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.distributed.stores.rows import Column, ColumnKind, RowTable
+
+PREFIX = "mq."
+QUEUES = tuple(f"{PREFIX}{area.value}" for area in Area)
+"""A queue of triggers for each area."""
+DEAD = f"{PREFIX}dead"
+"""Messages that no Mailismus has written."""
+NEWS = f"{PREFIX}news"
+"""The topic of records of hosts, new settings, and hosts to be forgotten."""
+
+_TEXT, _SMALL, _NUMBER = ColumnKind.TEXT, ColumnKind.SMALL, ColumnKind.NUMBER
+_BYTES, _ID, _TIME = ColumnKind.BYTES, ColumnKind.ID, ColumnKind.TIME
+
+
+def _columns(*pairs: tuple[str, ColumnKind]) -> tuple[Column, ...]:
+    return tuple(Column(name, kind) for name, kind in pairs)
+
+
+_PLACE = (("queue_name", _TEXT), ("slice_start", _TIME), ("bucket", _SMALL))
+_ENTRY = (("enqueue_id", _ID), ("number", _SMALL))
+
+ENQUEUED = RowTable(
+    "enqueued_mails_v3",
+    _columns(
+        *(*_PLACE, *_ENTRY),
+        # number 0, the head of a share: what is said of the message
+        *(("spool_id", _NUMBER), ("sender", _BYTES), ("client", _BYTES), ("eightbit", _SMALL), ("received_at", _TIME)),
+        *(("size_bytes", _NUMBER), ("stuffed_dots", _NUMBER), ("recipient_count", _SMALL), ("message_words", _BYTES)),
+        *(("blob_key", _TEXT), ("blob_sha256", _BYTES), ("enqueued_at", _TIME), ("due_at", _TIME)),
+        *(("origin_queue", _TEXT), ("origin_slice", _TIME), ("origin_bucket", _SMALL), ("origin_id", _ID)),
+        # number 1 and above, an entry
+        *(("recipient", _BYTES), ("attempts", _SMALL), ("code", _SMALL), ("enhanced", _BYTES)),
+        *(("reply", _BYTES), ("host", _BYTES), ("words", _BYTES)),
+    ),
+    key_size=3,
+    order_size=2,
+)
+"""The projection: all that was ever put into a queue, in slices of time."""
+
+DELETED = RowTable(
+    "deleted_mails_v2",
+    _columns(*_PLACE, *_ENTRY, ("done_at", _TIME), ("removed_at", _TIME), ("moved_to", _BYTES), ("claimed_by", _NUMBER)),
+    key_size=3,
+    order_size=2,
+)
+"""Marks: what has become of an entry; of number 0, of a whole share. Four cells, so that no writer covers another."""
+
+MAILS = RowTable(
+    "mails",
+    _columns(
+        *(("spool_id", _NUMBER), ("enqueue_id", _ID), ("queue_name", _TEXT), ("slice_start", _TIME), ("bucket", _SMALL)),
+        *(("entries", _SMALL), ("closed_at", _TIME)),
+    ),
+    key_size=1,
+    order_size=1,
+)
+"""Where the shares of a message are: of messages with several, or with one that moved."""
+
+DUE = RowTable(
+    "due_mails",
+    _columns(
+        *(("queue_name", _TEXT), ("shard", _SMALL), ("due_slot", _TIME), ("due_at", _TIME), ("enqueue_id", _ID)),
+        *(("slice_start", _TIME), ("bucket", _SMALL), ("given_back", _SMALL)),
+    ),
+    key_size=3,
+    order_size=2,
+)
+"""What is to be published at a time, in slots of a minute."""
+
+DUE_START = RowTable("due_start", _columns(("queue_name", _TEXT), ("shard", _SMALL), ("due_slot", _TIME)), key_size=2)
+"""The first slot that may have rows."""
+
+BROWSE_START = RowTable("browse_start", _columns(("queue_name", _TEXT), ("browse_start", _TIME)), key_size=1)
+"""Before it nothing lives."""
+
+CONTENT_START = RowTable("content_start", _columns(("queue_name", _TEXT), ("content_start", _TIME)), key_size=1)
+"""Before it nothing is stored."""
+
+SLICE_COUNTS = RowTable(
+    "slice_counts",
+    _columns(
+        *(("queue_name", _TEXT), ("slice_start", _TIME), ("epoch", _NUMBER)),
+        *(("enqueued", _NUMBER), ("finished", _NUMBER), ("stored_bytes", _NUMBER), ("exact_live", _NUMBER)),
+    ),
+    key_size=1,
+    order_size=2,
+)
+"""What each server has added to and finished of a slice."""
+
+VIEW_HISTORY = RowTable(
+    "queue_config",
+    _columns(
+        *(("queue_name", _TEXT), ("version", _SMALL), ("slice_window_s", _NUMBER), ("bucket_count", _SMALL)),
+        *(("pace", _NUMBER), ("set_by", _TEXT), ("set_at", _TIME)),
+    ),
+    key_size=1,
+    order_size=1,
+)
+"""Every setting of the view that ever was, one after the other."""
+
+SPIDS = RowTable("spids", _columns(("name", _TEXT), ("epoch", _NUMBER)), key_size=1)
+"""One row: the last epoch that was given out."""
+
+EPOCHS = RowTable(
+    "epochs",
+    _columns(("epoch", _NUMBER), ("server", _TEXT), ("claimed_at", _TIME), ("slice_start", _TIME)),
+    key_size=1,
+)
+"""Who has an epoch, and the slice in which its messages begin."""
+
+SERVERS = RowTable("servers", _columns(("epoch", _NUMBER), ("name", _TEXT), ("settings", _BYTES)), key_size=1)
+"""Leases of running servers."""
+
+LEASES = RowTable("leases", _columns(("name", _TEXT), ("owner", _NUMBER)), key_size=1)
+"""Leases of duties that one server has at a time."""
+
+CLAIMS = RowTable("claims", _columns(("enqueue_id", _ID), ("owner", _NUMBER)), key_size=1)
+"""Whose a share is that is tried by someone else than who was first told of it."""
+
+DESTINATIONS = RowTable("destinations", _columns(("host", _TEXT), ("record", _BYTES), ("at", _TIME)), key_size=1)
+"""What is known of hosts."""
+
+PARTS = RowTable("parts", _columns(("host", _TEXT), ("epoch", _NUMBER), ("part", _SMALL)), key_size=1, order_size=1)
+"""How the connections to a host are shared among servers."""
+
+TABLES = (
+    *(ENQUEUED, DELETED, MAILS, DUE, DUE_START, BROWSE_START, CONTENT_START, SLICE_COUNTS, VIEW_HISTORY),
+    *(SPIDS, EPOCHS, SERVERS, LEASES, CLAIMS, DESTINATIONS, PARTS),
+)
+"""All of them."""

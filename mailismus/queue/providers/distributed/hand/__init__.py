@@ -1,0 +1,13 @@
+"""The hand of one server: the shares that the broker has told it of, and their entries in memory.
+
+    trigger -> share, its rows not read yet -> entries: due, out -> settled, or left to a due row -> ack
+
+Modules:
+
+    held        a share in the hand, and a message of which there are shares. Pure
+    hand        the shares and the index of their entries. Pure
+    reading     a share's rows and marks, from the database
+    loading     from triggers to entries, in their order, as far as there is room
+    consuming   consumers of the broker's queues
+    giving_back what is given back for long leaves the hand
+"""

@@ -1,0 +1,158 @@
+"""The shares in the hand, and the index of their entries. Pure.
+
+*Rules*: an entry is in the hand once, however many triggers said so. A share's triggers are acked when the hand has nothing
+more of it: what left it then is over by a mark, or has a due row. What a commit under way has put in waits for its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from uuid import UUID
+
+from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.due.index import DueIndex
+from mailismus.queue.interface import Area, Entry
+from mailismus.queue.providers.distributed.format.share import Share, ShareName
+from mailismus.queue.providers.distributed.hand.held import Delivered, HandMessage, HeldShare
+from mailismus.queue.providers.distributed.stores.rows import kept_time
+
+MOST_ENTRIES = 5000
+"""Entries that wait in memory, beside those that are out: shares beyond are read when there is room."""
+
+
+class Hand:
+    """The hand. `came`: told of areas whose entries may be taken."""
+
+    def __init__(self, came: Callable[[set[Area]], None]) -> None:
+        self.index: DueIndex[HandMessage] = DueIndex()
+        self.shares: dict[UUID, HeldShare] = {}
+        self.hidden: set[UUID] = set()
+        """Shares of commits that are under way, or were refused and may be there all the same."""
+        self._came = came
+
+    def tell(self, areas: set[Area]) -> None:
+        """Entries of these areas may be taken."""
+        self._came(areas)
+
+    def hide(self, shares: Sequence[Share]) -> None:
+        """Shares are about to be written: they are nobody's until their commit has ended."""
+        self.hidden.update(share.name.enqueue_id for share in shares)
+
+    def has_room(self, now: float) -> bool:
+        """Whether more shares may be read."""
+        return self.index.has_room(MOST_ENTRIES, now)
+
+    def share(self, name: ShareName) -> HeldShare:
+        """The share of this name, known from now on. The caller adds a use, and ends it by `end_use`."""
+        held = self.shares.get(name.enqueue_id)
+        if held is None:
+            held = self.shares[name.enqueue_id] = HeldShare(name)
+        held.begin_use()
+        return held
+
+    def end_use(self, held: HeldShare) -> None:
+        """What was under way for it has ended."""
+        held.end_use()
+        for delivered in self.leave(held):
+            delivered.ack()
+
+    def leave(self, held: HeldShare) -> Collection[Delivered]:
+        """Forget a share, if nothing of it is here and nothing is under way for it. Return the triggers to be acked."""
+        if held.here or held.uses:
+            return ()
+        self.shares.pop(held.name.enqueue_id, None)
+        return held.take_deliveries()
+
+    def add(self, held: HeldShare, numbers: Collection[int] | None, now: float, *, is_due: bool) -> None:
+        """Add entries of a share that was read: those that are left and not here. `numbers` None: all. `is_due`: they are
+        due, whatever their rows say."""
+        now = max(now, kept_time(now))  # a time that was written may be one of this very millisecond
+        share = held.whole
+        spool_id = share.message.spool_id
+        known = self.index.messages.get(spool_id)
+        entries = [
+            _due(entry, now) if is_due else entry
+            for entry in share.message.entries
+            if entry.number in held.left and (numbers is None or entry.number in numbers)
+        ]
+        if known is not None:
+            entries = [entry for entry in entries if entry.number not in known.entries]
+        if not entries:
+            return
+        for entry in entries:
+            held.here.add(entry.number)
+        if known is None:
+            known = HandMessage(share.message.with_entries([]))
+            known.begin(entries, held)
+            self.index.add(known, now)
+        else:
+            for entry in entries:
+                known.shares[entry.number] = held
+                self.index.put(known, entry, now)
+        if any(entry.due_at <= now for entry in entries):
+            self._came({share.area})
+
+    def is_elsewhere(self, held: HeldShare, numbers: Collection[int] | None) -> bool:
+        """Whether an entry of a share is here as that of another one, which it moved from: only one of the two counts in the
+        end."""
+        known = self.index.messages.get(held.whole.message.spool_id)
+        if known is None:
+            return False
+        return any(
+            known.shares.get(number, held) is not held for number in held.left if numbers is None or number in numbers
+        )
+
+    def entry(self, queue_id: QueueId) -> tuple[HandMessage, Entry] | None:
+        """An entry that is here."""
+        known = self.index.messages.get(queue_id.spool_id)
+        if known is None or queue_id.number not in known.entries:
+            return None
+        return known, known.entries[queue_id.number]
+
+    def is_out(self, queue_id: QueueId) -> bool:
+        """Whether an entry is handed out, or being settled."""
+        known = self.index.messages.get(queue_id.spool_id)
+        return known is not None and queue_id.number in known.out
+
+    def end(self, spool_id: SpoolId, numbers: Iterable[int]) -> set[HeldShare]:
+        """These entries have ended, or moved, by durable marks. Return their shares, from some of which nothing is here."""
+        known, touched = self.index.messages[spool_id], set()
+        for number in numbers:
+            held = known.shares[number]
+            held.left.discard(number)
+            touched.add(held)
+            self._remove(known, number)
+        return touched
+
+    def let_go(self, known: HandMessage, number: int) -> HeldShare:
+        """An entry leaves the hand, and lives on: something durable brings it back. Return its share."""
+        held = known.shares[number]
+        self._remove(known, number)
+        return held
+
+    def _remove(self, known: HandMessage, number: int) -> None:
+        held = known.shares.pop(number)
+        held.here.discard(number)
+        known.settling.pop(number, None)
+        self.index.move(known, number)
+
+    def drop_lost(self) -> None:
+        """Forget triggers whose consumer has ended: they are delivered again."""
+        for held in self.shares.values():
+            held.drop_lost()
+
+    def let_go_of_all(self) -> None:
+        """Forget what is not out, without an ack: another server may have it."""
+        for known in list(self.index.messages.values()):
+            for number in [number for number in known.entries if number not in known.out]:
+                held = self.let_go(known, number)
+                if not held.here and not held.uses:
+                    self.shares.pop(held.name.enqueue_id, None)
+
+
+def _due(entry: Entry, now: float) -> Entry:
+    if entry.due_at <= now:
+        return entry
+    return Entry(
+        *(entry.number, entry.recipient, entry.area, now, entry.attempts, entry.reply, entry.host, entry.words),
+    )

@@ -1,0 +1,81 @@
+"""Epochs: the upper half of a spool id. Each is one server's, and is never given out twice.
+
+*Rules*: the last one is a row that is only raised, by compare and set. An answer that does not come costs an epoch, for it
+may have been raised. An epoch is used when its own row is durable: it leads from a spool id to the slice in which its
+messages begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.providers.distributed.format.tables import EPOCHS, SPIDS
+from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered
+from mailismus.queue.providers.distributed.stores.rows import IRows, Put, Row
+
+LAST = "last"
+TRIES = 50
+COUNTER_BITS = 32
+MOST_EPOCHS = 1 << 31
+"""More would not fit into a signed number of the database."""
+
+
+@attrs.define
+class Epoch:
+    """An epoch, and the ids that it still has."""
+
+    number: int
+    slice_start: float
+    _used: int = 0
+
+    def next_id(self) -> SpoolId | None:
+        """An id; None: there is none left."""
+        if self._used == (1 << COUNTER_BITS) - 1:
+            return None
+        self._used += 1
+        return SpoolId((self.number << COUNTER_BITS) | self._used)
+
+
+class Epochs:
+    """Claims epochs for one server. `now`: UTC seconds."""
+
+    def __init__(self, rows: IRows, server: str, now: Callable[[], float]) -> None:
+        self._rows, self._server, self._now = rows, server, now
+
+    async def claim(self, slice_start: float) -> Epoch:
+        """A new epoch. Raises `NotDone`."""
+        number = await self._raise()
+        now = self._now()
+        cells: Row = {"server": self._server, "claimed_at": now, "slice_start": slice_start}
+        await self._write(Put(EPOCHS, (number,), cells, now))
+        return Epoch(number, slice_start)
+
+    async def _raise(self) -> int:
+        for _ in range(TRIES):
+            row = await self._rows.row(SPIDS, (LAST,))
+            try:
+                if row is None:
+                    if await self._rows.add(SPIDS, (LAST,), {"epoch": 1}) is None:
+                        return 1
+                    continue
+                last = row["epoch"]
+                assert isinstance(last, int)
+                if last + 1 >= MOST_EPOCHS:
+                    raise NotDone("rows", "all epochs are used up")
+                if await self._rows.change(SPIDS, (LAST,), {"epoch": last + 1}, {"epoch": last}) is None:
+                    return last + 1
+            except Unanswered:
+                continue  # what was raised is not used by anyone
+        raise NotDone("rows", f"no epoch after {TRIES} tries")
+
+    async def _write(self, put: Put) -> None:
+        for _ in range(TRIES):
+            try:
+                await self._rows.write([put])
+            except Unanswered:
+                continue
+            return
+        raise NotDone("rows", "no answer about the row of an epoch")

@@ -1,0 +1,51 @@
+"""The parts of one queue, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+
+from mailismus.queue.providers.distributed.browse.hurry import Hurrying
+from mailismus.queue.providers.distributed.browse.search import Searching
+from mailismus.queue.providers.distributed.browse.starts import Starts
+from mailismus.queue.providers.distributed.commits import Commits
+from mailismus.queue.providers.distributed.content.stored import StoredContents
+from mailismus.queue.providers.distributed.due.firing import Firing
+from mailismus.queue.providers.distributed.duties import Duties
+from mailismus.queue.providers.distributed.hand.consuming import AreaConsumer
+from mailismus.queue.providers.distributed.hand.giving_back import LongGiveBacks
+from mailismus.queue.providers.distributed.hand.hand import Hand
+from mailismus.queue.providers.distributed.hand.loading import TriggerLoading
+from mailismus.queue.providers.distributed.identity.lease import ServerLease
+from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
+from mailismus.queue.providers.distributed.settle.settling import ShareSettling
+from mailismus.queue.providers.distributed.setup import Stores
+from mailismus.queue.providers.distributed.view.current import CurrentView
+from mailismus.spool.budget import Budget
+
+
+@attrs.frozen(eq=False)
+class DistributedParts:
+    """All of them. `now`: UTC seconds; `drafts`: memory of all drafts."""
+
+    stores: Stores
+    reactor: IReactorTime
+    now: Callable[[], float]
+    drafts: Budget
+    view: CurrentView
+    ids: ServerSpoolIds
+    lease: ServerLease
+    hand: Hand
+    loading: TriggerLoading
+    consumers: tuple[AreaConsumer, ...]
+    firing: Firing
+    giving_back: LongGiveBacks
+    settling: ShareSettling
+    commits: Commits
+    contents: StoredContents
+    starts: Starts
+    searching: Searching
+    hurrying: Hurrying
+    duties: Duties

@@ -1,0 +1,238 @@
+"""The queue on a broker, a database and an object store, served by one server at a time.
+
+    draft -> commit -> [content, rows, trigger] -> hand -> take -> settle -> [marks | a new share, its due row] -> ack
+
+*Rules*: nothing is answered, taken or released before the stores have said that it is kept. All code runs in the reactor's
+thread.
+
+*Not here*: the wiring of the parts (`assembly`); how each of them works (the rooms).
+
+Source: `docs/formats/distributed`, `docs/decisions/0036-one-server-at-a-time-serves-the-shared-queue`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Coroutine, Sequence
+from typing import Any, TypeVar
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.logger import Logger
+
+from mailismus.errors import StartError, Unavailable
+from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.commits import commit_deferred
+from mailismus.queue.content import IContent, IDraft
+from mailismus.queue.interface import (
+    Area,
+    CommitListener,
+    EndedEntries,
+    Filter,
+    Flushed,
+    Latest,
+    M,
+    Message,
+    Page,
+    Settlement,
+    Shares,
+    Submission,
+    Summary,
+)
+from mailismus.queue.pages import claim_page
+from mailismus.queue.providers.distributed.browse.counting import count_all
+from mailismus.queue.providers.distributed.commits import MAX_ENVELOPE_BYTES
+from mailismus.queue.providers.distributed.content.draft import DraftInMemory
+from mailismus.queue.providers.distributed.parts import DistributedParts
+from mailismus.queue.providers.distributed.setup import missing_things
+from mailismus.queue.providers.distributed.stores.failure import StoreFailure
+
+GIVE_UP_S = 5.0
+"""Seconds that a close waits for stores that don't answer: entries settled meanwhile may be delivered twice."""
+LOOK_S = 0.05
+
+T = TypeVar("T")
+
+
+class DistributedQueue:
+    """`IQueue`."""
+
+    _log = Logger()
+
+    def __init__(self, parts: DistributedParts) -> None:
+        self.parts = parts
+        self._index = parts.hand.index
+        self._waiting: dict[Area, dict[Deferred[None], None]] = {area: {} for area in Area}
+        self._is_open = False
+        self.max_envelope_bytes = MAX_ENVELOPE_BYTES
+
+    # opening and closing
+
+    def open(self) -> Deferred[None]:
+        return Deferred.fromCoroutine(self._open())
+
+    async def _open(self) -> None:
+        parts = self.parts
+        try:
+            missing = await missing_things(parts.stores)
+            if missing:
+                more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+                text = f"not there: {', '.join(missing[:3])}{more}; make them once: mailismus queue setup"
+                raise StartError(os.EX_CONFIG, text, "mta/queue/@provider")
+            await parts.view.adopt()
+            await parts.lease.acquire(await parts.ids.start())
+            await parts.starts.load()
+            await parts.firing.start()
+        except StoreFailure as failure:
+            raise StartError(os.EX_TEMPFAIL, f"the queue can't be opened: {failure}") from failure
+        parts.duties.start()
+        self._is_open = True
+        for consumer in parts.consumers:
+            await consumer.start()
+
+    def close(self) -> Deferred[None]:
+        return Deferred.fromCoroutine(self._close())
+
+    async def _close(self) -> None:
+        parts = self.parts
+        self._is_open = False
+        end = parts.reactor.seconds() + GIVE_UP_S
+        while not parts.commits.is_idle and parts.reactor.seconds() < end:
+            await self._pause(LOOK_S)
+        if not parts.commits.is_idle:
+            self._log.error("Closed while the stores don't answer; what was settled last may be tried again.")
+        parts.duties.close()
+        parts.firing.close()
+        parts.loading.close()
+        for consumer in parts.consumers:
+            await consumer.stop()
+        await parts.lease.release()
+        await parts.stores.broker.close()
+        await parts.stores.objects.close()
+        await parts.stores.rows.close()
+
+    def _pause(self, seconds: float) -> Deferred[None]:
+        done: Deferred[None] = Deferred()
+        self.parts.reactor.callLater(seconds, done.callback, None)
+        return done
+
+    # in
+
+    def refusal(self) -> str:
+        """Why no mail is accepted now; empty: mail is accepted."""
+        if not self._is_open:
+            return "the queue is closed"
+        return "" if self.parts.lease.is_sure else "the lease of the queue could not be renewed"
+
+    def draft(self) -> IDraft:
+        refusal = self.refusal()
+        if refusal:
+            raise Unavailable(refusal)
+        parts = self.parts
+        if parts.drafts.used >= parts.drafts.limit:
+            raise Unavailable("there is no room in memory for another message")
+        return DraftInMemory(parts.ids.next(), parts.drafts)
+
+    def commit(self, submissions: Sequence[Submission], settlements: Sequence[Settlement]) -> Deferred[Sequence[SpoolId]]:
+        return commit_deferred(self, submissions, settlements)
+
+    def begin_commit(
+        self,
+        submissions: Sequence[Submission],
+        settlements: Sequence[Settlement],
+        ended: Sequence[EndedEntries],
+        listener: CommitListener[M],
+        mark: M,
+    ) -> None:
+        self.parts.commits.begin_commit(submissions, settlements, ended, listener, mark)
+
+    # out
+
+    def take(self, area: Area, limit: int, now: float, shares: Shares | None) -> Deferred[list[Message]]:
+        if not self.parts.lease.is_sure:
+            return succeed([])
+        taken = self._index.take(area, limit, now, shares)
+        self.parts.loading.go_on()
+        return succeed(taken)
+
+    def room_again(self) -> None:
+        areas = self._index.room_again()
+        if areas:
+            self.parts.reactor.callLater(0, self.fire, areas)
+
+    def give_back(self, queue_ids: Sequence[QueueId], not_before: float) -> None:
+        free = []
+        for queue_id in queue_ids:
+            known = self._index.messages.get(queue_id.spool_id)
+            if known is not None and not known.settling[queue_id.number]:
+                free.append(queue_id)
+        areas = self._index.give_back(free, not_before)
+        if areas:
+            self.parts.giving_back.leave(free, not_before)
+            self.parts.reactor.callLater(0, self.fire, areas)
+
+    def ready(self, area: Area) -> Deferred[None]:
+        due_at = self._index.next_due(area)
+        if self._index.has_ready(area) or (due_at is not None and due_at <= self.parts.now()):
+            return succeed(None)
+        waiting: Deferred[None] = Deferred(lambda gone: self._waiting[area].pop(gone, None))
+        self._waiting[area][waiting] = None
+        return waiting
+
+    def fire(self, areas: Collection[Area]) -> None:
+        """Entries of these areas may be taken."""
+        for area in areas:
+            waiting, self._waiting[area] = self._waiting[area], {}
+            for deferred in waiting:
+                if not deferred.called:  # a waiter that fired before may have cancelled it
+                    deferred.callback(None)
+
+    def next_due(self, area: Area) -> float | None:
+        ready = self.parts.now() if self._index.has_ready(area) else None  # its row is not known to wait any more
+        times = (ready, self._index.next_due(area), self.parts.firing.next_due(area))
+        return min((at for at in times if at is not None), default=None)
+
+    def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
+        return self.parts.contents.read(spool_id)
+
+    # reading
+
+    def summary(self) -> Deferred[Summary]:
+        parts = self.parts
+        return self._asked(count_all(parts.stores.rows, parts.hand, parts.starts, parts.now(), self.refusal()))
+
+    def counting_plan(self) -> None:
+        return None
+
+    def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
+        return self._asked(self.parts.searching.search(wanted, after, limit)).addCallback(lambda found: found.page())
+
+    def claim(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
+        return self._asked(self._claim(wanted, after, limit))
+
+    async def _claim(self, wanted: Filter, after: object | None, limit: int) -> Page:
+        parts = self.parts
+        found = await parts.searching.search(wanted, after, limit)
+        for living, message in zip(found.shares, found.messages, strict=True):
+            await parts.settling.bring_of(living.share.name, [entry.number for entry in message.entries])
+        return claim_page(found.page(), wanted, self._index)
+
+    def hasten(self, latest: Latest, now: float) -> None:
+        touched = self._index.hasten(latest, now, {})
+        if touched:
+            self.parts.reactor.callLater(0, self.fire, touched)
+        Deferred.fromCoroutine(self.parts.hurrying.hasten(latest, now)).addErrback(
+            lambda failure: self._log.failure("what waits could not be hastened", failure)
+        )
+
+    def visit_all(self, wanted: Filter, now: float) -> Deferred[Flushed]:
+        return self._asked(self.parts.hurrying.flush(wanted, now))
+
+    def _asked(self, call: Coroutine[Deferred[Any], Any, T]) -> Deferred[T]:
+        return Deferred.fromCoroutine(_in_our_words(call))
+
+
+async def _in_our_words(call: Coroutine[Deferred[Any], Any, T]) -> T:
+    try:
+        return await call
+    except StoreFailure as failure:
+        raise Unavailable(str(failure)) from failure

@@ -1,0 +1,79 @@
+"""Where the shares of a message are, by its id: by its index rows, and where its epoch's messages begin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from uuid import UUID
+
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.distributed.format.share import ShareName, SharePlace, to_signed
+from mailismus.queue.providers.distributed.format.slices import bucket_of
+from mailismus.queue.providers.distributed.format.tables import ENQUEUED, EPOCHS, MAILS
+from mailismus.queue.providers.distributed.identity.epochs import COUNTER_BITS
+from mailismus.queue.providers.distributed.stores.rows import IRows, Key, Row
+
+PAGE = 1000
+
+
+class ShareFinding:
+    """Finds shares. `bucket_counts`: all that the view ever had."""
+
+    def __init__(self, rows: IRows, bucket_counts: Callable[[], Sequence[int]]) -> None:
+        self._rows, self._bucket_counts = rows, bucket_counts
+
+    async def shares_of(self, spool_id: SpoolId) -> list[ShareName]:
+        """Those that may have entries. Raises `NotDone`."""
+        indexed = await self.index_of(spool_id)
+        if indexed:
+            return [name for row in indexed if row["closed_at"] is None and (name := _name_of(row)) is not None]
+        return await self._by_epoch(spool_id)
+
+    async def index_of(self, spool_id: SpoolId) -> list[Row]:
+        """The index rows of a message. Raises `NotDone`."""
+        found: list[Row] = []
+        after: Key | None = None
+        while True:
+            rows = await self._rows.rows(MAILS, (to_signed(spool_id),), after, PAGE)
+            found += rows
+            if len(rows) < PAGE:
+                return found
+            after = (rows[-1]["enqueue_id"],)
+
+    async def _by_epoch(self, spool_id: SpoolId) -> list[ShareName]:
+        row = await self._rows.row(EPOCHS, (spool_id >> COUNTER_BITS,)) if spool_id < 1 << 63 else None
+        start = None if row is None else row["slice_start"]
+        if not isinstance(start, int | float):
+            return []
+        for bucket in sorted({bucket_of(spool_id, count) for count in self._bucket_counts()}):
+            place = SharePlace(Area.INCOMING.value, float(start), bucket)
+            name = await self._in_partition(spool_id, place)
+            if name is not None:
+                return [ShareName(place, name)]
+        return []
+
+    async def _in_partition(self, spool_id: SpoolId, place: SharePlace) -> UUID | None:
+        after: Key | None = None
+        while True:
+            rows = await self._rows.rows(ENQUEUED, place.key, after, PAGE)
+            for name in _heads_of(rows, to_signed(spool_id)):
+                return name
+            if len(rows) < PAGE:
+                return None
+            after = (rows[-1]["enqueue_id"], rows[-1]["number"])
+
+
+def _heads_of(rows: Sequence[Row], spool_id: int) -> Iterator[UUID]:
+    for row in rows:
+        name = row["enqueue_id"]
+        if row["number"] == 0 and row["spool_id"] == spool_id and isinstance(name, UUID):
+            yield name
+
+
+def _name_of(row: Row) -> ShareName | None:
+    queue, start, bucket, name = row["queue_name"], row["slice_start"], row["bucket"], row["enqueue_id"]
+    if not (
+        isinstance(queue, str) and isinstance(start, int | float) and isinstance(bucket, int) and isinstance(name, UUID)
+    ):
+        return None
+    return ShareName(SharePlace(queue, float(start), bucket), name)

@@ -1,0 +1,219 @@
+"""Carries settlements out, one message after the other, until they are durable.
+
+    settlements of a message -> its entries are brought into the hand -> batch ... -> content, index rows -> acks
+
+*Rules*: two settlements of one message never overlap. A batch that is not answered is repeated, the same, as long as the
+server runs. Where its answer took longer than `LATE_S`, what went on moves once more, into the present slice. The content
+goes when the message is over by a durable mark, and the trigger is acked behind that.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+from uuid import UUID
+
+import attrs
+from twisted.internet.defer import Deferred, DeferredLock
+from twisted.logger import Logger
+
+from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.interface import Entry, Settlement
+from mailismus.queue.providers.distributed.enqueue.steps import LATE_S, PAUSE_S, EnqueueClock
+from mailismus.queue.providers.distributed.format.due import DueShare
+from mailismus.queue.providers.distributed.format.share import Share, ShareName, to_signed
+from mailismus.queue.providers.distributed.format.tables import MAILS
+from mailismus.queue.providers.distributed.hand.hand import Hand
+from mailismus.queue.providers.distributed.hand.held import Delivered, HeldShare
+from mailismus.queue.providers.distributed.hand.reading import Condition, read_share
+from mailismus.queue.providers.distributed.settle.finding import ShareFinding
+from mailismus.queue.providers.distributed.settle.plan import Leaving, SettleBatch, plan_settlements
+from mailismus.queue.providers.distributed.setup import Stores
+from mailismus.queue.providers.distributed.stores.failure import NotDone, StoreFailure, Unanswered
+from mailismus.queue.providers.distributed.stores.rows import Erase, Write, kept_time
+from mailismus.queue.providers.distributed.view.change import ViewSettings
+
+T = TypeVar("T")
+REMOVE_TRIES = 5
+
+Settled = Mapping[int, Settlement]
+"""The last settlement of each entry of a message, by its number."""
+
+
+class ShareSettling:
+    """Settlements of one server. `waits`: told of shares that wait for their time."""
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        stores: Stores,
+        hand: Hand,
+        finding: ShareFinding,
+        clock: EnqueueClock,
+        view: Callable[[], ViewSettings],
+        new_id: Callable[[], UUID],
+        waits: Callable[[Sequence[DueShare]], None],
+        over: Callable[[SpoolId], None],
+    ) -> None:
+        """`over`: told of messages of which nothing is left."""
+        self._stores, self._hand, self._finding, self._clock = stores, hand, finding, clock
+        self._view, self._new_id, self._waits, self._over = view, new_id, waits, over
+        self._locks: dict[SpoolId, _Lock] = {}
+        self.finished = 0
+        """Entries that left their shares."""
+
+    async def settle(self, spool_id: SpoolId, settled: Settled) -> bool:
+        """Settle entries of a message, those that are there. Return whether it is over. Waits for the database."""
+        async with self.lock(spool_id):
+            is_over = False
+            for batch in await self.begin(spool_id, settled):
+                begun = self._clock.elapsed()
+                await self.write_surely(batch.writes)
+                is_over = await self.complete(spool_id, batch, late=self._clock.elapsed() - begun > LATE_S) or is_over
+            return is_over
+
+    def lock(self, spool_id: SpoolId) -> _Turn:
+        """A turn of a message's settlements, for `async with`."""
+        return _Turn(self._locks, spool_id)
+
+    async def begin(self, spool_id: SpoolId, settled: Settled) -> list[SettleBatch]:
+        """The batches for these settlements. The caller has the message's turn, and calls `complete` for each that is
+        durable."""
+        await self._surely(lambda: self.bring(spool_id, settled))
+        known = self._hand.index.messages.get(spool_id)
+        if known is None:
+            return []
+        leaving: dict[HeldShare, dict[int, tuple[Entry, Settlement]]] = defaultdict(dict)
+        for number, settlement in settled.items():
+            entry = known.entries.get(number)
+            if entry is not None:
+                leaving[known.shares[number]][number] = (entry, settlement)
+                known.go_out((number,))
+        batches: list[SettleBatch] = []
+        for held, entries in leaving.items():
+            batches += self._plan(Leaving(held.whole, frozenset(held.left), held.is_whole_message, entries))
+        return batches
+
+    def _plan(self, leaving: Leaving) -> list[SettleBatch]:
+        return list(plan_settlements(leaving, self._view(), self._clock.now(), self._new_id))
+
+    async def bring(self, spool_id: SpoolId, numbers: Collection[int]) -> None:
+        """Bring entries of a message into the hand that are not there, as far as they live. Raises `NotDone`."""
+        known = self._hand.index.messages.get(spool_id)
+        missing = {number for number in numbers if known is None or number not in known.entries}
+        if not missing:
+            return
+        for name in await self._finding.shares_of(spool_id):
+            await self.bring_of(name, missing)
+
+    async def bring_of(self, name: ShareName, numbers: Collection[int]) -> None:
+        """Bring these entries of a share into the hand, as far as they live. Raises `NotDone`."""
+        held = self._hand.share(name)
+        try:
+            if not held.here.issuperset(numbers):
+                found = await read_share(self._stores.rows, name)
+                if found.condition is Condition.LIVES and name.enqueue_id not in self._hand.hidden:
+                    held.learn(found.share, found.left, is_split=found.is_split)
+                    self._hand.add(held, numbers, self._clock.now(), is_due=False)
+        finally:
+            self._hand.end_use(held)
+
+    async def complete(self, spool_id: SpoolId, batch: SettleBatch, *, late: bool = False) -> bool:
+        """A batch is durable. Return whether the message is over."""
+        self.finished += len(batch.ended)
+        touched = self._hand.end(spool_id, batch.ended)
+        if batch.shares:
+            for held in touched:
+                held.split()
+            self._waits(batch.due)
+            if late:
+                await self._carry(batch.shares)
+        is_over = batch.ends_message or (batch.is_closed and await self._surely(lambda: self._is_over(spool_id)))
+        acks = [delivered for held in touched for delivered in self._hand.leave(held)]
+        if is_over:
+            self._over(spool_id)
+            has_index = not batch.ends_message
+            freeing = Deferred.fromCoroutine(self._free(batch.leaving.share, acks, has_index=has_index))
+            freeing.addErrback(lambda failure: self._log.failure("a message can't be freed", failure))
+        else:
+            _ack(acks)
+        return is_over
+
+    async def _carry(self, shares: Iterable[Share]) -> None:
+        """Move new shares into the present slice: a clean-up might have passed that of their rows."""
+        for share in shares:
+            entries = {entry.number: (entry, _same(entry, share)) for entry in share.message.entries}
+            for batch in self._plan(Leaving(share, frozenset(entries), False, entries)):
+                begun = self._clock.elapsed()
+                await self.write_surely(batch.writes)
+                self._waits(batch.due)
+                if self._clock.elapsed() - begun > LATE_S:
+                    await self._carry(batch.shares)
+
+    async def _is_over(self, spool_id: SpoolId) -> bool:
+        return all(row["closed_at"] is not None for row in await self._finding.index_of(spool_id))
+
+    async def _free(self, share: Share, acks: Collection[Delivered], *, has_index: bool) -> None:
+        for _ in range(REMOVE_TRIES):
+            try:
+                await self._stores.objects.remove(share.blob.key)
+                break
+            except StoreFailure:
+                await self._clock.pause(PAUSE_S)
+        if has_index:
+            key = (to_signed(share.message.spool_id),)
+            await self.write_surely([Erase(MAILS, key, kept_time(self._clock.now()) + 0.001)])
+        _ack(acks)
+
+    async def write_surely(self, writes: Sequence[Write]) -> None:
+        """Write until it is done."""
+        await self._surely(lambda: self._write(writes))
+
+    async def _write(self, writes: Sequence[Write]) -> None:
+        await self._stores.rows.write(writes)
+
+    async def _surely(self, call: Callable[[], Coroutine[Deferred[Any], Any, T]]) -> T:
+        """Call until it is done."""
+        while True:
+            try:
+                return await call()
+            except (NotDone, Unanswered) as failure:
+                self._log.debug("asked again: {failure}", failure=failure)
+                await self._clock.pause(PAUSE_S)
+
+
+def _same(entry: Entry, share: Share) -> Settlement:
+    queue_id = QueueId(share.message.spool_id, entry.number)
+    return Settlement(queue_id, share.area, share.due_at, entry.attempts, entry.reply, entry.host)
+
+
+def _ack(acks: Iterable[Delivered]) -> None:
+    for delivered in acks:
+        delivered.ack()
+
+
+@attrs.define
+class _Lock:
+    lock: DeferredLock = attrs.field(factory=DeferredLock)
+    uses: int = 0
+
+
+class _Turn:
+    """A turn of a message's settlements."""
+
+    def __init__(self, locks: dict[SpoolId, _Lock], spool_id: SpoolId) -> None:
+        self._locks, self._spool_id = locks, spool_id
+
+    async def __aenter__(self) -> None:
+        lock = self._locks.setdefault(self._spool_id, _Lock())
+        lock.uses += 1
+        await lock.lock.acquire()
+
+    async def __aexit__(self, *error: object) -> None:
+        lock = self._locks[self._spool_id]
+        lock.uses -= 1
+        if not lock.uses:
+            del self._locks[self._spool_id]
+        lock.lock.release()
