@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 
 import attrs
-from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
@@ -72,7 +72,7 @@ class Acts:
         self._lock = DeferredLock()
         """Held by the act that runs."""
         self._trouble = ""
-        self._is_stopped = False
+        self._is_started = self._is_stopped = False
 
     def load(self) -> None:
         """Read the file, and put its rules in force. Blocks; raises `OSError`."""
@@ -86,6 +86,7 @@ class Acts:
 
     def start(self) -> None:
         """Begin: go on with what a stop has left unfinished."""
+        self._is_started = True
         self._worker.start()
         self._keeping.start()
         self._rules.start(self._note_rule)
@@ -96,8 +97,12 @@ class Acts:
                 self._log.info("Act {name} goes on.", name=act_name(number))
 
     def stop(self) -> Deferred[None]:
-        """Begin no slice any more. Fires when those under way have ended, or behind `STOP_S`: no disk holds up a stop."""
+        """Begin no slice any more. Fires when those under way have ended, or behind `STOP_S`: no disk holds up a stop. If it
+        was never started: at once."""
         self._is_stopped = True
+        if not self._is_started:
+            self._file.close()
+            return succeed(None)
         for run in self._runs.values():
             run.interrupt()
         stopped: Deferred[None] = Deferred()

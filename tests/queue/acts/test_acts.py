@@ -13,13 +13,15 @@ from mailismus.errors import StartError
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
 from mailismus.queue.acts.act import ActKind, ActState, Order
-from mailismus.queue.acts.acts import STOP_S
+from mailismus.queue.acts.act_file import ActFile
+from mailismus.queue.acts.acts import STOP_S, Acts
 from mailismus.queue.acts.marking import FOR_EVER
 from mailismus.queue.acts.run import SLICE
 from mailismus.queue.bounces import Bounces
 from mailismus.queue.filter import FilterError
 from mailismus.queue.interface import Area, Filter, Page
 from tests.fakes.managing import settle
+from tests.fakes.worker import MemoryWorker
 from tests.queue.acts.world import STATE, ActWorld
 
 DELIVERED = Outcome(OutcomeKind.DELIVERED, Reply(250, b"2.0.0", b"ok"), b"mx[192.0.2.1]:25")
@@ -240,6 +242,14 @@ def test_a_disk_that_hangs_holds_up_no_stop(world: ActWorld) -> None:
     world.clock.pump([1.0] * 2)
     assert stopped.called
     assert not beginning.called
+
+
+def test_a_start_that_was_refused_ends_at_once(world: ActWorld) -> None:
+    """Its thread never began, and nothing waits for it."""
+    world.wait(world.acts.stop())
+    acts = Acts(world.manager.acting, ActFile(world.disk, STATE), MemoryWorker(), world.clock, world.keep)
+    acts.load()
+    assert acts.stop().called
 
 
 def test_nothing_is_kept_in_memory_of_an_act_that_has_ended(world: ActWorld) -> None:
