@@ -121,6 +121,9 @@ class Outcome:
     """Files of messages and entries that one more start has not removed though the queue is empty."""
     complaints: tuple[str, ...]
     """What the server's log has of its own faults."""
+    load_s: float
+    """How long the server ran and was loaded."""
+    arrived_in_load: int
     slowest_start_s: float
     acted: Acted | None = None
     """What an administrator did; None: there was none."""
@@ -147,6 +150,7 @@ class Round:
         self._outages: list[Outage] = []
         self._down_at_s, self._cut_at_s = 0.0, None if ground.disk is None else 0.0
         self._slowest_start_s, self._start_s = 0.0, 0.5
+        self._load_s = 0.0
         self._acknowledged = Follower(made.sent_path, b"A ")
 
     def run(self) -> Outcome:
@@ -170,6 +174,7 @@ class Round:
         self._begin_life(None, is_after_kill=previous is not None and previous is not Step.STOP)
         self._wait_under_load(0.2)
         made.end_load(generator, plan.timeout_s)
+        load_ends_s = time.monotonic()
         made.relieve()
         if operator is not None:
             operator.end()
@@ -180,13 +185,16 @@ class Round:
         self._stop()
         strays = self._sweep()
         made.sink.stop()
+        deliveries = made.deliveries()
         return Outcome(
-            judge(*made.sent(), made.deliveries(), self._outages, made.broken()),
+            judge(*made.sent(), deliveries, self._outages, made.broken()),
             left,
             flushes,
             _count(self._ground.home / "queue" / "corrupt", "*"),
             strays,
             complaints(self._place.logs),
+            self._load_s,
+            sum(len(delivery.recipients) for delivery in deliveries if delivery.at_s <= load_ends_s),
             self._slowest_start_s,
             operator.acted if operator is not None else None,
         )
@@ -220,10 +228,11 @@ class Round:
 
     def _wait_under_load(self, shortest_s: float) -> None:
         seconds = max(shortest_s, self._rng.random() * self._plan.longest_s)
-        before = self._acknowledged.look()
+        began_s, before = time.monotonic(), self._acknowledged.look()
         time.sleep(seconds)
         least = before + self._plan.least
         wait_until(lambda: self._acknowledged.look() >= least, self._plan.timeout_s, "messages to be acknowledged")
+        self._load_s += time.monotonic() - began_s
 
     def _end_life(self, step: Step) -> None:
         if not self._server.running() and (self._ground.has_barriers or step is not Step.KILL_IN_START):

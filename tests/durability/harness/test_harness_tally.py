@@ -21,16 +21,17 @@ def _plan(next_hop: NextHop = NextHop.UP) -> Plan:
     return Plan(0, SMALL, next_hop, 100.0, (Step.KILL, Step.KILL_IN_START, Step.STOP), 1.0, 0, Extras(), 7, 10.0)
 
 
-def test_a_round_allows_what_was_answered_in_the_last_20_ms_and_what_was_open() -> None:
+def test_a_round_allows_20_ms_of_its_rate_a_kill_and_what_was_open() -> None:
     verdict = attrs.evolve(judge([], [], []), open_at_kills=3, settling_at_kills=8)
     verdict = attrs.evolve(verdict, doubled_after_kill=2, doubled_before_kill=1)
-    outcome = Outcome(verdict, {"incoming": 0}, 0, 0, 0, (), slowest_start_s=1.0)
+    outcome = Outcome(verdict, {"incoming": 0}, 0, 0, 0, (), load_s=4.0, arrived_in_load=800, slowest_start_s=1.0)
     figures = Figures.of(_plan(), outcome, 9.0)
-    assert (figures.kills, figures.stops, figures.doubled_at_kills, figures.allowed) == (2, 1, 3, 8 + 5)
+    assert (figures.kills, figures.stops, figures.doubled_at_kills, figures.allowed) == (2, 1, 3, 2 * 0.02 * 200 + 5)
+    assert figures.settling == 8
     assert figures.good
 
 
-CLEAN = Outcome(judge([], [], []), {}, 1, 0, 0, (), 1.0)
+CLEAN = Outcome(judge([], [], []), {}, 1, 0, 0, (), 1.0, 0, 1.0)
 BAD = [
     attrs.evolve(CLEAN, left={"incoming": 1}),
     attrs.evolve(CLEAN, corrupt_files=1),
