@@ -16,6 +16,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from mailismus.queue.providers.chunk import metrics as chunk
 from mailismus.queue.providers.clustered import metrics as clustered
+from mailismus.queue.providers.distributed import metrics as distributed
 from mailismus.queue.providers.log import metrics as log
 from tests.observe.metrics_tables import METRICS
 from tests.project.runners import await_text, command, environment, running
@@ -60,6 +61,7 @@ OF_A_QUEUE = {
     "clustered": {metric.name for metric in clustered.METRICS},
     "log": {metric.name for metric in log.METRICS},
     "chunk": {metric.name for metric in chunk.METRICS},
+    "distributed": {metric.name for metric in distributed.METRICS},
 }
 """Names of the metrics that queues of one provider show."""
 BATCHES = {
@@ -69,7 +71,7 @@ BATCHES = {
 }
 
 
-@pytest.mark.parametrize("provider", OF_A_QUEUE)
+@pytest.mark.parametrize("provider", BATCHES)
 def test_mail_is_counted_and_audited_and_the_audit_is_rotated(config: Path, provider: str) -> None:
     config.write_text(CONFIG.replace("<mta>", f'<mta><queue provider="{provider}"/>'))
     logs = config.parent / "var/logs/a"
