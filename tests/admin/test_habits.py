@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import attrs
 import pytest
 
 from mailismus.admin.client.server import ServerSource, open_server
@@ -51,15 +50,12 @@ def test_a_newer_server_may_tell_more() -> None:
     assert decode_habits([*found, {"new": 1}]) == HABITS
 
 
-def test_an_older_server_tells_less() -> None:
+@pytest.mark.parametrize(("at", "name"), [(0, "first"), (0, "minute"), (0, "limits"), (0, "refused"), (4, "state")])
+def test_a_server_that_tells_less_is_refused(at: int, name: str) -> None:
     found = lines()
-    del found[0]["minute"]
-    found[2]["host"] = list(found[2]["host"])[:7]  # type: ignore[call-overload] # a list
-    found[4]["state"] = list(found[4]["state"])[:10]  # type: ignore[call-overload] # a list
-    known = decode_habits(found)
-    assert known.hops[0] == attrs.evolve(HOP, last_minute=())
-    assert known.hosts == (attrs.evolve(HOST, under_way=0),)
-    assert known.windows == (attrs.evolve(WINDOW, state=STATE._replace(chance=0.0)),)
+    del found[at][name]
+    with pytest.raises(WireError):
+        decode_habits(found)
 
 
 @pytest.mark.parametrize(
@@ -76,13 +72,16 @@ def test_an_older_server_tells_less() -> None:
         (0, {"replies": {"GREY": 5}}),
         (0, {"refused": [["u"]]}),
         (2, {"host": []}),
-        (2, {"host": ["a", 25, ["x"], 0, "", True, 0]}),
+        (2, {"host": ["a", 25, ["x"], 0, "", True, 0, 0]}),
+        (2, {"host": ["a", 25, [], 0, "", True, 0]}),
         (2, {"host": ["a", 25, [], 0, "", True, 0, -1]}),
         (3, {"dead": 1}),
         (4, {"window": [[], 25, False]}),
-        (4, {"state": [0, 2, 3, 4, 5, True, 5.0, -1, 0, 9]}),
+        (4, {"state": [0, 2, 3, 4, 5, True, 5.0, -1, 0, 9, 0]}),
         (4, {"state": [1, 2, 3, 4, 5, True, 5.0, -1, 0]}),
-        (4, {"state": [1, 2, 3, 4, 5, True, -1, -1, 0, "x"]}),
+        (4, {"state": [1, 2, 3, 4, 5, True, 5.0, -1, 0, 9]}),
+        (4, {"state": [1, 2, 3, 4, 5, True, -1, -1, 0, 9, 0]}),
+        (4, {"state": [1, 2, 3, 4, 5, True, 5.0, -1, 0, "x", 0]}),
         (4, {"state": [1, 2, 3, 4, 5, True, 5.0, -1, 0, 9, "x"]}),
     ],
 )

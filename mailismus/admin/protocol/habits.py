@@ -1,7 +1,6 @@
 """Habits of receivers over the admin socket: a line for each next hop, host and dead host (pure).
 
-*Rules*: what comes from the server is checked as far as its form goes. A server of another version may tell more or less at
-the end of a list.
+*Rules*: what comes from the server is checked as far as its form goes. A newer server may tell more.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ def encode_habits(one: Told) -> bytes:
             "first": one.first,
             "later": {found.name: counts for found, counts in one.later.items()},
             "sending": one.sending_s,
-            "limits": (sum(one.last_minute), one.most_a_minute, *grey),
+            "limits": (one.most_a_minute, *grey),
             "minute": one.last_minute,
             "replies": {found.name: encode_bytes(reply) for found, reply in one.replies.items()},
             "refused": [(encode_bytes(recipient), found.name) for recipient, found in one.refused.items()],
@@ -71,9 +70,9 @@ def decode_habits(values: Iterable[Mapping[str, object]]) -> Habits:
 
 
 def _host(fields: Sequence[object]) -> HostHabits:
-    address, port, setup_s, most, refusal, is_pipelining, failure_s = fields[:7]
-    limits = count_of(most), bytes_of(refusal), bool(is_pipelining), amount_of(failure_s)
-    return HostHabits(text_of(address), count_of(port), _numbers(setup_s), *limits, *map(count_of, fields[7:8]))
+    address, port, setup_s, most, refusal, is_pipelining, failure_s, under_way = fields[:8]
+    limits = count_of(most), bytes_of(refusal), bool(is_pipelining), amount_of(failure_s), count_of(under_way)
+    return HostHabits(text_of(address), count_of(port), _numbers(setup_s), *limits)
 
 
 def _window(value: Mapping[str, object]) -> WindowHabits:
@@ -81,13 +80,13 @@ def _window(value: Mapping[str, object]) -> WindowHabits:
     numbers = list_of(value["state"])
     size, threshold, ceiling, credit, before = map(count_of, numbers[:5])
     pause_s, wakes_in_s, probes_in_s, cut_before_s = map(_moment, numbers[6:10])
-    chances = map(amount_of, numbers[10:11])
+    (chance,) = map(amount_of, numbers[10:11])
     names = tuple(map(text_of, list_of(hosts)))
     if not names or not size or pause_s < 0:
         raise ValueError("no window")
     counts, moments = (size, threshold, ceiling, credit, before), (wakes_in_s, probes_in_s, cut_before_s)
     return WindowHabits(
-        names, count_of(port), bool(is_host), WindowState(*counts, bool(numbers[5]), pause_s, *moments, *chances)
+        names, count_of(port), bool(is_host), WindowState(*counts, bool(numbers[5]), pause_s, *moments, chance)
     )
 
 
@@ -98,7 +97,7 @@ def _moment(value: object) -> float:
 
 def _hop(value: Mapping[str, object]) -> HopHabits:
     finding, host, port, labels = list_of(value["hop"])[:4]
-    _, most_a_minute, grey_refused_s, grey_taken_s = list_of(value["limits"])[:4]
+    most_a_minute, grey_refused_s, grey_taken_s = list_of(value["limits"])[:3]
     return HopHabits(
         text_of(finding),
         text_of(host),
@@ -107,7 +106,7 @@ def _hop(value: Mapping[str, object]) -> HopHabits:
         _counts(value["first"]),
         {AttemptClass[name]: _counts(counts) for name, counts in object_of(value["later"]).items()},
         _numbers(value["sending"]),
-        tuple(map(count_of, list_of(value.get("minute", [])))),
+        tuple(map(count_of, list_of(value["minute"]))),
         count_of(most_a_minute),
         amount_of(grey_refused_s),
         amount_of(grey_taken_s),
