@@ -31,7 +31,6 @@ _LATER, _REFUSED, _RATE = AttemptClass.LATER, AttemptClass.REFUSED, AttemptClass
 _DRAWN = (_TAKEN, _GREY, _FULL, _LATER, _REFUSED, _RATE)
 """Classes that one recipient gets; the other one is that of a site."""
 _PRIOR: Mapping[AttemptClass, Mapping[AttemptClass, float]] = {
-    _TAKEN: {_TAKEN: 1.0},
     _FULL: {_FULL: 1.0},
     _LATER: {_TAKEN: 0.5, _LATER: 0.5},
     _RATE: {_TAKEN: 0.5, _RATE: 0.5},
@@ -74,8 +73,8 @@ class RecipientAnswers:
         self._state: dict[bytes, AttemptClass] = {}
         self._grey_since: dict[tuple[bytes, bytes], float] = {}
         self._replies = dict(_REPLIES)
-        self._told = frozenset(habits.replies) if habits is not None else frozenset()
-        """Classes of replies that the server tells."""
+        self._is_grey_told = habits is not None and _GREY in habits.replies
+        """Whether the server tells of greylisting."""
         if habits is not None:
             self._replies.update({found: reply for found, reply in habits.replies.items() if found in _REPLIES and reply})
             self._state.update(habits.refused)
@@ -84,7 +83,7 @@ class RecipientAnswers:
         """Note what a waiting entry got at its last attempt; greylisting has seen it since then."""
         if found is _GREY:
             who = sender, recipient
-            if _GREY not in self._told:
+            if not self._is_grey_told:
                 self._said_s = max(self._said_s, said_grey_s(reply))
                 self._grey_s = self._said_s or GREY_S
             self._grey_since[who] = min(self._grey_since.get(who, since), since)

@@ -160,8 +160,9 @@ class ForecastWorld:
         found = [MxHost(name or address, 10, (address,)) for name, address, _ in sorted(hosts)]
         site = ReceivingSite(key[1], found, habits, _Answerer(self, key), fit.drawn_dots(hops, habits, chance.choice))
         for name, address, port in hosts:
-            if (address, port) in self._hosts:
-                site.under_way[address] = [chance.random() for _ in range(self._hosts[address, port].under_way)]
+            told = self._hosts.get((address, port))
+            if told is not None:
+                site.under_way[address] = [chance.random() for _ in range(told.under_way)]
             kind = self._death_of(name, address, port, key)
             if kind is not None:
                 site.kill(address, kind)
