@@ -175,7 +175,7 @@ class SeenHop:
     # Internal
 
     def _move_to(self, now: float) -> None:
-        """Forget what was taken more than a minute ago."""
+        """Forget what began more than a minute ago."""
         second = int(now)
         if second > self.second:
             for passed in range(self.second + 1, min(second, self.second + _MINUTE) + 1):
