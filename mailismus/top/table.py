@@ -17,6 +17,8 @@ from mailismus.top.state import Pane, ViewState
 
 DIM, HEAD = "dim", "head"
 """Styles beside those of grades."""
+WHY_CELLS = 19
+"""Of the column with the meanings of holds."""
 
 
 class TableRow(NamedTuple):
@@ -55,7 +57,7 @@ def _hops(rows: Iterable[HopRow], state: ViewState, width: int) -> Table:
     columns = (("IN HAND", 8), ("CONN", 5), ("WAITS", 6), *rates)
     heading = left("NEXT HOP", name_cells) + "".join(right(name, cells) for name, cells in columns) + "  WHY"
     found = []
-    kept = (row for row in rows if _matches(state, row.figures.name, row.figures.hold, *_told(row)))
+    kept = (row for row in rows if _matches(state, row.figures.name, row.figures.hold, _why(row)))
     seen: dict[str, int] = {}
     for row in in_order(kept, state.sort):
         figures = row.figures
@@ -63,7 +65,7 @@ def _hops(rows: Iterable[HopRow], state: ViewState, width: int) -> Table:
         values = amount(figures.entries), amount(figures.connections), lasting(figures.waits_s)
         cells = [*values, amount(row.delivered), amount(row.deferred), amount(row.failed)]
         texts = [right(text, cells_of) for text, (_, cells_of) in zip(cells, columns, strict=True)]
-        why = clean(why_of(figures.hold, figures.reason))
+        why = clean(_why(row))
         seen[name] = seen.get(name, 0) + 1
         key = name if seen[name] == 1 else f"{name} {seen[name]}"
         spans = Span(PLAIN, left(name, name_cells)), Span(PLAIN, "".join(texts)), Span(style, "  " + why)
@@ -71,9 +73,8 @@ def _hops(rows: Iterable[HopRow], state: ViewState, width: int) -> Table:
     return Table(heading, found)
 
 
-def _told(row: HopRow) -> tuple[str, str]:
-    """What its reason means, and the reason."""
-    return phrase_of(row.figures.hold), row.figures.reason
+def _why(row: HopRow) -> str:
+    return why_of(row.figures.hold, row.figures.reason)
 
 
 def _failures(failures: Iterable[Failure], state: ViewState, width: int, zone: tzinfo | None) -> Table:
@@ -103,13 +104,13 @@ def failure_key(one: Failure) -> str:
 
 
 def _holds(holds: Iterable[Holding], state: ViewState, width: int) -> Table:
-    subject_cells = max(18, min(44, (width - 20) // 3))
-    heading = left("WHY", 19) + left("HOST OR LIMIT", subject_cells) + " IN FULL"
+    subject_cells = max(18, min(44, (width - WHY_CELLS - 1) // 3))
+    heading = left("WHY", WHY_CELLS) + left("HOST OR LIMIT", subject_cells) + " IN FULL"
     found = []
     for one in holds:
         if _matches(state, one.hold, phrase_of(one.hold), one.subject, one.sentence):
             spans = (
-                Span(grade_of_hold(one.hold), left(clean(phrase_of(one.hold)), 19)),
+                Span(grade_of_hold(one.hold), left(clean(phrase_of(one.hold)), WHY_CELLS)),
                 Span(PLAIN, left(clean(one.subject), subject_cells)),
                 Span(PLAIN, clean(f" {one.sentence}")),
             )

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from mailismus.deliver.why.hold import Hold
 from mailismus.observe.hold_words import PHRASES, phrase_of, why_of
-
-WHY_CELLS = 19
-"""Of the column at 80 cells."""
+from mailismus.top.table import WHY_CELLS
 
 
 def test_each_word_has_a_meaning_that_fits_into_a_column() -> None:
