@@ -34,6 +34,7 @@ from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import Extras, Ours, Place
 from benchmarks.stage.trial import SMALL, Follower, Trial, administer, trial
+from mailismus.errors import StartError
 from mailismus.queue.acts.act import Act, ActKind
 from tests.support.processes import TrialError, free_port, start
 
@@ -129,7 +130,7 @@ class Course:
         return [f"{name}: {found[name]['entries']}" for name, number in expected.items() if found[name]["entries"] != number]
 
 
-def by_id(server: Ours, recipients: int) -> Selection:
+def by_id(server: Ours) -> Selection:
     """The FILTER that names one message of the queue. Raises: TrialError."""
     line = administer(server, "queue", "list", "area=deferred", "--limit", "1", "--json").splitlines()[0]
     return Selection("id", (str(json.loads(line)["queue_id"]),), lambda message, entry: message == 0)
@@ -145,7 +146,7 @@ def build(server: Ours, place: Place, options: argparse.Namespace) -> None:
 
 
 def measure(options: argparse.Namespace, at: Stage) -> tuple[list[Done], Verdict]:
-    """All acts over one queue. Raises: TrialError."""
+    """All acts over one queue. Raises: TrialError, StartError."""
     with contextlib.ExitStack() as stack:
         directory = at.root / "instruments"
         directory.mkdir()
@@ -158,7 +159,7 @@ def measure(options: argparse.Namespace, at: Stage) -> tuple[list[Done], Verdict
         build(server, place, options)
         server.start(place)
         generator = made.start_generator(server.port, 0, options.rate, 1)
-        selections = (by_id(server, options.recipients), *SELECTIONS)
+        selections = (by_id(server), *SELECTIONS)
         found: list[Done] = []
         for done in Course(server, place, made, options).run(selections[:1] if options.quick else selections):
             found.append(done)
@@ -189,7 +190,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with stage(options.directory) as at:
             found, verdict = measure(options, at)
-    except TrialError as e:
+    except (StartError, TrialError) as e:
         say(f"stopped: {e}")
         return 1
     print(table(HEADER, [one.cells() for one in found]))

@@ -30,6 +30,7 @@ from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen
 from benchmarks.stage.servers import Extras, Ours
 from benchmarks.stage.trial import queue_counts
+from mailismus.errors import StartError
 from mailismus.queue.acts.act import Act, ActKind
 from tests.support.processes import TrialError, free_port, start, wait_until
 
@@ -62,7 +63,7 @@ class Acts:
         self._newest: Act | None = None
 
     def run(self, name: str) -> None:
-        """Do an act to its end, or for the longest time. Raises: TrialError."""
+        """Do an act to its end, or for the longest time. Raises: TrialError, StartError."""
         if name == "undo" and self._newest is not None:
             self._newest = self._administrator.undo(self._newest)
         else:
@@ -74,7 +75,7 @@ class Acts:
 
 
 def measure(options: argparse.Namespace, at: Stage) -> list[Beside]:
-    """All acts over one queue. Raises: TrialError."""
+    """All acts over one queue. Raises: TrialError, StartError."""
     with contextlib.ExitStack() as stack:
         made = stack.enter_context(at.place(free_port()))
         place = attrs.evolve(made, port=free_port())
@@ -148,7 +149,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with stage(options.directory) as at:
             found = measure(options, at)
-    except TrialError as e:
+    except (StartError, TrialError) as e:
         say(f"stopped: {e}")
         return 1
     print(table(["act", "entries", "s", "entries/s", "delivered/s beside it", "share"], [one.cells() for one in found]))

@@ -12,7 +12,8 @@ import attrs
 
 DOMAINS, SENDERS = 50, 20
 DAY_S = 86_400
-LARGE_BYTES, SMALL_BYTES = 8192, 4096
+LARGE_BYTES = 8192
+"""Of a large content; all others have `queue_builder.SIZE_BYTES`."""
 
 
 def recipient_of(entry: int) -> bytes:

@@ -197,4 +197,4 @@ def judge(
 
 
 def _is_said_without_power(message: Unanswered, outages: Sequence[Outage]) -> bool:
-    return any(outage.cut_at_s is not None and outage.cut_at_s <= message.at_s <= outage.ready_at_s for outage in outages)
+    return any(outage.cut_at_s is not None and outage.covers(message.at_s) for outage in outages)

@@ -132,7 +132,9 @@ class JournalOpener:
     def _make(self, found: ReplayedJournal, presence: Presence | None) -> OpenJournal:
         """Pool and writer, which have no segment yet."""
         disk, settings = self.disk, self.settings
-        disk.sync_directory(self.directory)  # always: the process that made a segment may have been killed before its sync
+        # The process that made a segment may have been killed before its sync. A start that finds free segments makes none,
+        # and syncs their names nowhere else; a segment that it makes needs a sync of its own, behind this one.
+        disk.sync_directory(self.directory)
         size = segment_size_for(settings.segmentsize, settings.maxsize, disk.space(self.directory).size_bytes)
         pool = SegmentPool(
             disk, self.directory, size, self.worker, self.reactor, presence, for_a_start=int(self.keeps_for_a_start)

@@ -83,7 +83,7 @@ class WorkThrottle:
         return max(0.0, min(clocks.reactor.seconds() - begun[0], clocks.process_s() - begun[1]))
 
     async def rest(self, used_s: float, share: float = SHARE) -> None:
-        """Pause behind work that took so many processor seconds and may have this share of a busy process."""
+        """Pause behind work that took so many seconds (`metered`, `worked_s`) and may have this share of a busy process."""
         clocks = self._clocks
         if clocks is None:
             return

@@ -7,8 +7,8 @@ from typing import cast
 
 import pytest
 
-from benchmarks.queue_builder import varied_submission
-from benchmarks.results.varied import EVERYTHING, LARGE_BYTES, SELECTIONS, SMALL_BYTES, Selection, is_large
+from benchmarks.queue_builder import SIZE_BYTES, varied_submission
+from benchmarks.results.varied import EVERYTHING, LARGE_BYTES, SELECTIONS, Selection, is_large
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.content import IDraft
 from mailismus.queue.filter import parse_filter
@@ -27,7 +27,7 @@ def built() -> Iterator[Message]:
             Entry(placement.number, recipient, placement.area, placement.due_at, 1, placement.reply, placement.host)
             for placement, recipient in zip(one.placements, one.envelope.recipients, strict=True)
         ]
-        size = LARGE_BYTES if is_large(number) else SMALL_BYTES
+        size = LARGE_BYTES if is_large(number) else SIZE_BYTES
         yield Message(SpoolId(number + 1), one.envelope.sender, b"", False, one.received_at, size, RECIPIENTS, entries)
 
 

@@ -35,6 +35,7 @@ from mailismus.queue.files.conversion import CONVERSION, ConversionState, read_c
 from mailismus.queue.interface import Area, Entry, Filter, Message
 from mailismus.queue.provider import QueuePlace
 from tests.clustered.harness import queue_settings
+from tests.project.runners import command as serve
 from tests.support.power import FileSystem, LoopDisk
 
 TARGETS = (("log", False), ("chunk", False), ("log", False), ("clustered", True), ("chunk", False), ("clustered", False))
@@ -43,7 +44,6 @@ CONFIG = """<mailserver><application><announcehost>mx.example.net</announcehost>
 <queue provider="{provider}"><rootpath>{path}/queue</rootpath>{spool}</queue>
 </mta><admin><socket>{path}/admin.sock</socket></admin></mailserver>
 """
-START = [sys.executable, "-c", "from twisted.scripts.twistd import run; run()", "-n", "--pidfile=", "mailismus"]
 LARGEST = 5_000_000
 NOW = 1_700_000_000.0
 
@@ -212,7 +212,7 @@ class Trial:
         self._compare("chunk")
         say("copied: the same entries and digests", begun_s)
         config = self._command("chunk", False)[:-1]
-        server = [*START, *config[-2:]]
+        server = serve("foreground", config[-1])
         refused = subprocess.run(server, cwd=self._path, capture_output=True, text=True, check=False)
         say(f"a start: exit {refused.returncode}: {refused.stderr.strip().splitlines()[-1]}")
         if refused.returncode != os.EX_DATAERR:

@@ -16,10 +16,9 @@ from pathlib import Path
 import attrs
 
 from benchmarks.results.report import table
+from benchmarks.results.verdict import SETTLE_S
 from tests.durability.harness.rounds import Outcome, Plan
 
-SETTLE_S = 0.020
-"""Within so many seconds of the sink's answer an outcome is durable."""
 EXTREMES = ("slowest_start_s", "oldest_doubled_s")
 """Figures of which a sum says nothing."""
 ENOUGH_KILLS = 20
@@ -106,12 +105,9 @@ class Figures:
     @classmethod
     def total(cls, parts: Iterable[Figures]) -> Figures:
         """Their sum; of extremes the greatest."""
-        rows = list(parts)
-        names = [field.name for field in attrs.fields(cls) if field.name not in EXTREMES]
-        sums = {name: sum(getattr(row, name) for row in rows) for name in names}
-        slowest_start_s = max((row.slowest_start_s for row in rows), default=0.0)
-        oldest_doubled_s = max((row.oldest_doubled_s for row in rows), default=0.0)
-        return cls(**sums, slowest_start_s=slowest_start_s, oldest_doubled_s=oldest_doubled_s)
+        rows = list(parts) or [cls()]
+        found = {field.name: [getattr(row, field.name) for row in rows] for field in attrs.fields(cls)}
+        return cls(**{name: max(values) if name in EXTREMES else sum(values) for name, values in found.items()})
 
     @property
     def is_within_p4(self) -> bool:

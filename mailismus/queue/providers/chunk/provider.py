@@ -39,6 +39,7 @@ from mailismus.queue.pages import claim_page
 from mailismus.queue.providers.chunk.control.drafts import ChunkDraft
 from mailismus.queue.providers.chunk.control.requests import MAX_ENVELOPE_BYTES
 from mailismus.queue.providers.chunk.parts import ChunkParts
+from mailismus.queue.providers.chunk.read.looking import LOOKED_AT
 
 GIVE_UP_S = 5.0
 """Seconds that a close waits for files that can't be written: entries settled meanwhile may be delivered twice."""
@@ -192,16 +193,15 @@ class ChunkQueue:
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self._search(wanted, after, limit))
 
-    async def _search(self, wanted: Filter, after: object | None, limit: int) -> Page:
+    async def _search(self, wanted: Filter, after: object | None, limit: int, most: int = LOOKED_AT) -> Page:
         await self.parts.scanning.wait()
-        return await self.parts.looking.search(wanted, after, limit, self.parts.scanning.gaps())
+        return await self.parts.looking.search(wanted, after, limit, self.parts.scanning.gaps(), most)
 
     def claim(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self._claim(wanted, after, limit))
 
     async def _claim(self, wanted: Filter, after: object | None, limit: int) -> Page:
-        await self.parts.scanning.wait()
-        page = await self.parts.looking.search(wanted, after, limit, self.parts.scanning.gaps(), most=limit)
+        page = await self._search(wanted, after, limit, most=limit)
         loading = self.parts.loading.bring({message.spool_id for message in page.messages})
         if loading is not None:
             await loading

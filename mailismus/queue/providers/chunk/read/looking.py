@@ -63,9 +63,7 @@ class ChunkLooking:
         areas = {area: _total(sums[area].count(), self._resting.count_in(area)) for area in Area}
         return Summary(areas, not gaps, gaps, refusing)
 
-    async def search(
-        self, wanted: Filter, after: object | None, limit: int, gaps: tuple[Gap, ...], most: int = LOOKED_AT
-    ) -> Page:
+    async def search(self, wanted: Filter, after: object | None, limit: int, gaps: tuple[Gap, ...], most: int) -> Page:
         """As `IQueue.search`. `gaps`: those that are known before, told with the first page. `most`: messages that are
         looked at, at most."""
         if isinstance(after, _Cursor):

@@ -173,11 +173,12 @@ class QueueSearch:
         """Return the next page of the memtable; None: nothing that matches is left there."""
         found: list[Message] = []
         last: QueueId | None = None
+        # From 0 on: the message at the cursor comes again, and is not counted twice.
         for looked, journaled in enumerate(self._candidates(wanted, cursor.in_memtable, cursor.newest_id)):
-            spool_id, entries = journaled.message.spool_id, _matching(journaled, wanted, cursor.in_memtable)
+            message, entries = journaled.message, _matching(journaled, wanted, cursor.in_memtable)[:limit]
             if entries:
-                found.append(attrs.evolve(journaled.message, entries=entries[:limit]))
-            last = QueueId(spool_id, entries[:limit][-1].number if entries else journaled.message.recipient_count)
+                found.append(attrs.evolve(message, entries=entries))
+            last = QueueId(message.spool_id, entries[-1].number if entries else message.recipient_count)
             limit -= len(entries)
             if limit <= 0 or looked >= CLAIM_MESSAGES:
                 break
