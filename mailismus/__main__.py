@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn, TextIO, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
 
 from mailismus.admin.client.stopped import StoppedAnswers
 from mailismus.admin.commands.broken_pipe import give_up_output
@@ -85,6 +85,14 @@ class _Parser(argparse.ArgumentParser):
         raise SystemExit(int(Exit.USAGE))
 
 
+class _CommandParser(_Parser):
+    """The parser of a command, and of the commands below it: `--config` may stand behind each too; the last one counts."""
+
+    def __init__(self, **words: Any) -> None:
+        super().__init__(**words)
+        self.add_argument("--config", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+
+
 class _Context:
     """Context of one run of the command line: its providers, and the configuration that was read."""
 
@@ -95,17 +103,19 @@ class _Context:
 
     def load_settings(self, arguments: argparse.Namespace) -> Settings:
         """Return the settings that these arguments name, for a command that uses no secret. Raises `ConfigError`."""
-        self._file = find_file(arguments.config)
         files = Files(needs_secrets=False)
-        self._loaded = load(self._file, Loader(files, self.providers.names))
+        settings = self._load(arguments, files)
         for line, text in files.complaints:
             complain(f"{self._file}:{line}: warning: {text}")
-        return self._loaded.settings
+        return settings
 
     def load_with_secrets(self, arguments: argparse.Namespace) -> Settings:
         """Return the settings that these arguments name, for a command that uses secrets. Raises `ConfigError`."""
+        return self._load(arguments, Files())
+
+    def _load(self, arguments: argparse.Namespace, files: Files) -> Settings:
         self._file = find_file(arguments.config)
-        self._loaded = load(self._file, Loader(providers=self.providers.names))
+        self._loaded = load(self._file, Loader(files, self.providers.names))
         return self._loaded.settings
 
     def find_foreign(self, provider: str) -> tuple[str, ...]:
@@ -202,7 +212,7 @@ def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
         help=f"the configuration file (default: ./{DEFAULT_FILES[0]}, else {DEFAULT_FILES[1]}); also behind the command",
     )
     commands: argparse._SubParsersAction[argparse.ArgumentParser] = parser.add_subparsers(
-        title="commands", metavar="COMMAND", required=True, parser_class=_Parser
+        title="commands", metavar="COMMAND", required=True, parser_class=_CommandParser
     )
     configcommands.register(commands)
     tools = CommandTools(
@@ -228,17 +238,7 @@ def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
     register_demo(commands)
     completion.register(commands, build_parser, _known_words)
     manual.register(commands, build_parser)
-    _take_config_behind(commands)
     return parser
-
-
-def _take_config_behind(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Let `--config` stand behind each command too; the last one counts."""
-    for parser in commands.choices.values():
-        parser.add_argument("--config", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
-        for action in parser._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                _take_config_behind(action)
 
 
 def _known_words() -> completion.Known:

@@ -12,6 +12,7 @@ import resource
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NoReturn, cast
 
 from twisted.internet.error import CannotListenError
@@ -115,16 +116,13 @@ def _make_as_user(
     notes = list(loaded.notes)
     if os.geteuid() == 0:
         notes.append("The server runs as root; give it a user of its own")
+    locate = partial(loaded.locate, file=file)
     try:
         server = build(loaded.settings, reactor, log.maillog, privileges.raised)
     except StartError as error:
-        raise loaded.locate(error, file) from error
+        raise locate(error) from error
     worker = ThreadPool(reactor, "reload")
     reloader = Reloader(loaded, OneFile(loader, path), server, worker, reactor)
-
-    def locate(error: StartError) -> Exception:
-        return loaded.locate(error, file)
-
     return MailismusService(server, reactor, log, notes, reloader, signals, notifier=Notifier(reactor), locate=locate)
 
 

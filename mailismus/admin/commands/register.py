@@ -48,8 +48,8 @@ class CommandTools:
     load: Callable[[argparse.Namespace], Settings]
     """The settings that the arguments name. Raises `ConfigError`."""
 
-    load_for_services: Callable[[argparse.Namespace], Settings]
-    """The same, for a command that uses the secrets in it."""
+    load_with_secrets: Callable[[argparse.Namespace], Settings]
+    """The same, for a command that uses secrets."""
 
     find_foreign: Callable[[str], Sequence[str]]
     """Paths of the settings that the loaded file says, and that the queue provider of this name does not have."""
@@ -158,7 +158,7 @@ def _convert(arguments: argparse.Namespace, tools: CommandTools) -> int:
 
 def _set_up(arguments: argparse.Namespace, tools: CommandTools) -> int:
     out = _output()
-    setup.run(tools.load_for_services(arguments).queue, tools.providers, out)
+    setup.run(tools.load_with_secrets(arguments).queue, tools.providers, out)
     out.flush()
     return os.EX_OK
 

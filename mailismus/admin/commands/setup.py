@@ -11,11 +11,9 @@ from mailismus.queue.provider import IProviders
 def run(settings: QueueSettings, providers: IProviders, out: TextIO) -> None:
     """Make what is missing, and print it. Raises `StartError`."""
     provider = providers.named(settings.provider)
-    if provider.is_in_files:
-        out.write(f"Nothing to set up: a queue of provider {provider.name} lies in files, which a start makes.\n")
-        return
     made = provider.set_up(settings)
     for line in made:
         out.write(f"made: {line}\n")
     if not made:
-        out.write("Nothing to set up: all is there.\n")
+        in_files = f"a queue of provider {provider.name} lies in files, which a start makes"
+        out.write(f"Nothing to set up: {in_files if provider.is_in_files else 'all is there'}.\n")

@@ -6,8 +6,6 @@ hold is no part of the settings: it is used at the next start, and no SIGHUP is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import attrs
 
 from mailismus.config.read.auth import AuthReader
@@ -89,11 +87,8 @@ class ServicesReader:
             password = self.secrets.source(block, srv.PASSWORDFILE)
             self.contents.pop((id(block), srv.PASSWORDFILE.key), None)
         if ca_path:
-            self._check(block, lambda: read_trust(ca_path, self.files, block.line))
+            try:
+                read_trust(ca_path, self.files, block.line)
+            except UnitError as error:
+                raise ConfigError(self.file, block.line, f"attribute ca of <{block.block.name}>: {error}") from None
         return ServiceLogin(block.get(username), password, ca_path)
-
-    def _check(self, block: Given, read: Callable[[], object]) -> None:
-        try:
-            read()
-        except UnitError as error:
-            raise ConfigError(self.file, block.line, f"attribute ca of <{block.block.name}>: {error}") from None

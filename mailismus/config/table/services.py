@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TypeVar
 
 import attrs
 
@@ -12,6 +13,7 @@ from mailismus.config.table.words import Block, Form, Setting
 from mailismus.config.values import names
 from mailismus.config.values.units import UnitError
 
+T = TypeVar("T")
 _SHARED = ("distributed",)
 _RABBITMQ_PORT, _CASSANDRA_PORT = 5672, 9042
 
@@ -41,125 +43,94 @@ def _hosts(port: int) -> ValueKind[tuple[tuple[str, int], ...]]:
     )
 
 
-RABBITMQ_HOSTS = Setting(
+def _attribute(
+    name: str, kind: ValueKind[T], default: str, sentence: str, *, sample: str | None = None, example: str = ""
+) -> Setting[T]:
+    """A setting that can't change while the server runs, as all of a service."""
+    return Setting(name, kind, default, sentence, Form.ATTRIBUTE, sample, example, fixed=True)
+
+
+RABBITMQ_HOSTS = _attribute(
     "hosts",
     _hosts(_RABBITMQ_PORT),
     "127.0.0.1:5672",
     "Nodes of the broker, HOST:PORT. The first that answers is used.",
-    Form.ATTRIBUTE,
-    fixed=True,
 )
-RABBITMQ_VHOST = Setting("vhost", kinds.TEXT, "/", "The virtual host of its queues.", Form.ATTRIBUTE, fixed=True)
-RABBITMQ_PREFETCH = Setting(
+RABBITMQ_VHOST = _attribute("vhost", kinds.TEXT, "/", "The virtual host of its queues.")
+RABBITMQ_PREFETCH = _attribute(
     "prefetch",
     kinds.count(1, 65_535),
     "1000",
     "Messages of one queue that the broker hands to this server and that are not over yet.",
-    Form.ATTRIBUTE,
-    fixed=True,
 )
-RABBITMQ_USERNAME = Setting("username", _USER, "guest", "The user name there.", Form.ATTRIBUTE, fixed=True)
-CASSANDRA_HOSTS = Setting(
+RABBITMQ_USERNAME = _attribute("username", _USER, "guest", "The user name there.")
+CASSANDRA_HOSTS = _attribute(
     "hosts",
     _hosts(_CASSANDRA_PORT),
     "127.0.0.1:9042",
     "Nodes of the database, HOST:PORT. The driver learns the others from them.",
-    Form.ATTRIBUTE,
-    fixed=True,
 )
-DATACENTER = Setting(
+DATACENTER = _attribute(
     "datacenter",
     _word("a datacenter's name: letters, digits, _ . -", r"[A-Za-z0-9_.\-]{1,64}"),
     "datacenter1",
     "The datacenter whose nodes are asked; a majority of its replicas must answer.",
-    Form.ATTRIBUTE,
-    fixed=True,
 )
-KEYSPACE = Setting(
+KEYSPACE = _attribute(
     "keyspace",
     _word("a keyspace's name: a-z, 0-9 and _, beginning with a letter", "[a-z][a-z0-9_]{0,47}"),
     "mailismus",
     "The keyspace of the queue's tables: one for each queue.",
-    Form.ATTRIBUTE,
-    fixed=True,
 )
-REPLICATION = Setting(
+REPLICATION = _attribute(
     "replication",
     kinds.count(1, 9),
     "3",
     "Replicas of each row. Used by queue setup alone, where it makes the keyspace.",
-    Form.ATTRIBUTE,
-    fixed=True,
 )
-CASSANDRA_USERNAME = Setting(
-    "username",
-    _USER,
-    "",
-    "The user name there. Default: none is told.",
-    Form.ATTRIBUTE,
-    example="mailismus",
-    fixed=True,
-)
-KIND = Setting(
+CASSANDRA_USERNAME = _attribute("username", _USER, "", "The user name there. Default: none is told.", example="mailismus")
+KIND = _attribute(
     "kind",
     kinds.choice(("s3", "swift")),
     "s3",
     "The interface of the object store: S3, addressed by path, or OpenStack Swift's own.",
-    Form.ATTRIBUTE,
-    fixed=True,
 )
-URL = Setting(
+URL = _attribute(
     "url",
     _word("http://HOST:PORT or https://HOST:PORT", r"https?://[A-Za-z0-9.:\[\]_\-]{1,255}"),
     "http://127.0.0.1:8080",
     "Where the store is: scheme, host and port. Swift's tokens are asked for at /auth/v1.0 there.",
-    Form.ATTRIBUTE,
-    fixed=True,
 )
-REGION = Setting(
+REGION = _attribute(
     "region",
     _word("a region's name: a-z, 0-9 and -", r"[a-z0-9\-]{1,64}"),
     "us-east-1",
     "The region that S3's signatures name. Swift has none.",
-    Form.ATTRIBUTE,
-    fixed=True,
 )
-BUCKET = Setting(
+BUCKET = _attribute(
     "bucket",
     _word("a bucket's name: 3 to 63 of a-z, 0-9, . and -", r"[a-z0-9][a-z0-9.\-]{1,61}[a-z0-9]"),
     "mailismus",
     "The bucket, or Swift's container, of the contents: one for each queue.",
-    Form.ATTRIBUTE,
-    fixed=True,
 )
-PASSWORDFILE = Setting(
+PASSWORDFILE = _attribute(
     "passwordfile",
     kinds.OPTIONAL_PATH,
     "",
     "File with the password (S3: the secret key) in one line. It belongs to the server's user or root, and nobody else may "
     "read it. It is read at a start.",
-    Form.ATTRIBUTE,
     example="%DIRCONF%/queue.secret",
-    fixed=True,
 )
-OBJECTS_USERNAME = Setting(
-    "username",
-    _USER,
-    "",
-    "S3's access key, or Swift's ACCOUNT:USER. It is needed.",
-    Form.ATTRIBUTE,
-    sample="mailismus",
-    fixed=True,
+OBJECTS_USERNAME = _attribute(
+    "username", _USER, "", "S3's access key, or Swift's ACCOUNT:USER. It is needed.", sample="mailismus"
 )
 OBJECTS_PASSWORDFILE = attrs.evolve(PASSWORDFILE, sample="%DIRCONF%/objects.secret", example="")
-CA = Setting(
+CA = _attribute(
     "ca",
     kinds.OPTIONAL_PATH,
     "",
     "PEM file with the certificates that the service's own must lead to. Default: none, and no TLS; for https the system's.",
-    Form.ATTRIBUTE,
     example="%DIRCONF%/tls/services.pem",
-    fixed=True,
 )
 RABBITMQ = Block(
     "rabbitmq",

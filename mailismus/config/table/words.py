@@ -1,7 +1,7 @@
 """The elements of the table: settings, the blocks that contain them, and names that are known but not available.
 
-The table itself, in `application`, `queue`, `submit`, `deliver` and `report`, joined by `root`, is the only home of every
-setting: the check of the file, `config show`, the shipped sample and the schema all read it.
+The table itself, in the other modules of this room, joined by `root`, is the only home of every setting: the check of the
+file, `config show`, the shipped sample and the schema all read it.
 
 *Rules*: pure values. A default is written as in the file and goes through the same conversion as what is found there.
 """

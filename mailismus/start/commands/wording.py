@@ -56,8 +56,7 @@ exit codes:
 
 CONFIG = """\
 Checks, shows, compares or changes the configuration. The file is the one that
---config names (before the command), else ./config/mailismus.xml, else
-/etc/mailismus/mailismus.xml."""
+--config names, else ./config/mailismus.xml, else /etc/mailismus/mailismus.xml."""
 
 CONFIG_EPILOG = """\
 examples:
