@@ -46,11 +46,6 @@ def run(
         out.write(f"The old queue of provider {before.source} is removed; this one is of provider {before.target}.\n")
         return os.EX_OK
     target = _target(arguments.to, providers)
-    if not target.is_in_files:
-        text = (
-            f"a queue can't be converted to provider {target.name} by this version: let the old one deliver its mail first"
-        )
-        raise StartError(os.EX_UNAVAILABLE, text)
     progress = ProgressLine(sys.stderr)
     try:
         done = convert(settings, target, tools_of(providers, disk, time.time, progress.show))

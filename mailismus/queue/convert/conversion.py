@@ -90,8 +90,12 @@ def tools_of(providers: IProviders, disk: IDisk, now: Callable[[], float], progr
 
 def convert(settings: QueueSettings, target: IProvider, tools: ConversionTools) -> Converted:
     """Convert the stopped queue of these settings to another provider, or to other settings of the same; `settings.provider`
-    does not matter. Raises `StartError`: 65 for damage, 74 for disks that are full or fail, 75 while another process holds
-    the queue, 77 for another user's, 78 where there is no queue, or the old one of the last conversion is still kept."""
+    does not matter. Raises `StartError`: 65 for damage, 69 where one of the two does not lie in files, 74 for disks that are
+    full or fail, 75 while another process holds the queue, 77 for another user's, 78 where there is no queue, or the old
+    one of the last conversion is still kept."""
+    if not target.is_in_files:
+        text = f"a queue can't be converted to provider {target.name} by this version"
+        raise StartError(os.EX_UNAVAILABLE, f"{text}: let the old one deliver its mail first")
     disk, queue_path = tools.disk, settings.rootpath
     if not disk.exists(queue_path):
         raise StartError(os.EX_CONFIG, f"there is no queue: {queue_path} does not exist")
