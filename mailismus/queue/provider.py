@@ -289,7 +289,7 @@ class IProvider(Protocol):
 
     def open_source(self, place: QueuePlace, disk: IDisk) -> IQueueSource:
         """Read all of a queue whose locks the caller holds. Raises `FileNotFoundError` where there is no queue,
-        `StartError`, `StorageError` or `OSError`."""
+        `StartError`, `StorageError` or `OSError`. Neither this nor `new_builder` is called unless `is_in_files`."""
 
     def new_builder(self, settings: QueueSettings, disk: IDisk, epoch: int, now: float) -> IQueueBuilder:
         """Return a builder of a queue in the directories of these settings, which are there and empty; `open` of the same

@@ -3,69 +3,48 @@
 from __future__ import annotations
 
 import pytest
-from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
 
 from mailismus.queue.providers.distributed.format.tables import DEAD, QUEUES, TABLES
-from mailismus.queue.providers.distributed.setup import MadeThings, Stores, missing_things, set_up
+from mailismus.queue.providers.distributed.setup import missing_things, set_up
 from mailismus.queue.providers.distributed.stores.failure import NotDone
-from tests.distributed.models.broker import BrokerModel, ModelBroker
 from tests.distributed.models.fates import Fate
-from tests.distributed.models.objects import ModelObjects, ObjectsModel
-from tests.distributed.models.rows import ModelRows, RowsModel
+from tests.distributed.world import EmptyWorld
 
 
-class World:
-    """Three empty stores."""
+class SetupWorld(EmptyWorld):
+    """Three empty stores, and one server."""
 
     def __init__(self) -> None:
-        self.clock = Clock()
-        self.broker: ModelBroker = BrokerModel(self.clock).client()
-        self.rows: ModelRows = RowsModel(self.clock).client()
-        self.objects: ModelObjects = ObjectsModel(self.clock).client()
-        self.stores = Stores(self.broker, self.rows, self.objects)
+        super().__init__()
+        self.one = self.server()
 
-    def set_up(self) -> tuple[str, ...]:
-        made: list[MadeThings] = []
-        errors: list[BaseException] = []
-        call = Deferred.fromCoroutine(set_up(self.stores))
-        call.addCallbacks(made.append, lambda failure: errors.append(failure.value))
-        self._turn()
-        if errors:
-            raise errors[0]
-        return made[0].lines
+    def set_up(self) -> list[str]:
+        return self.wait(set_up(self.one.stores))
 
-    def missing(self) -> tuple[str, ...]:
-        found: list[tuple[str, ...]] = []
-        Deferred.fromCoroutine(missing_things(self.stores)).addCallback(found.append)
-        self._turn()
-        return found[0]
-
-    def _turn(self) -> None:
-        for _ in range(50):
-            self.clock.advance(1.0)
+    def missing(self) -> list[str]:
+        return self.wait(missing_things(self.one.stores))
 
 
 def test_everything_is_made_and_then_nothing_is_missing() -> None:
-    world = World()
+    world = SetupWorld()
     expected = [f"table {table.name}" for table in TABLES]
     expected += ["the bucket", *(f"queue {queue}" for queue in (*QUEUES, DEAD))]
-    assert list(world.missing()) == expected
-    assert list(world.set_up()) == expected
-    assert world.missing() == ()
-    assert world.set_up() == ()
+    assert world.missing() == expected
+    assert world.set_up() == expected
+    assert world.missing() == []
+    assert world.set_up() == []
 
 
 @pytest.mark.parametrize("store", ["broker", "rows", "objects"])
 def test_what_failed_is_made_by_the_next_call(store: str) -> None:
-    world = World()
+    world = SetupWorld()
     call = {"broker": "declare", "rows": "make", "objects": "make"}[store]
-    getattr(world, store).fates.plan(Fate.NOT_DONE, call=call)
+    getattr(world.one, store).fates.plan(Fate.NOT_DONE, call=call)
     with pytest.raises(NotDone):
         world.set_up()
-    assert world.missing() != ()
-    assert world.set_up() != ()
-    assert world.missing() == ()
+    assert world.missing() != []
+    assert world.set_up() != []
+    assert world.missing() == []
 
 
 def test_the_names_of_tables_and_columns_are_those_of_the_database() -> None:

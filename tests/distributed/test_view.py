@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
 
 from mailismus.errors import StartError
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.distributed.format.slices import bucket_of, slice_start
-from mailismus.queue.providers.distributed.format.tables import TABLES, VIEW_HISTORY
+from mailismus.queue.providers.distributed.format.tables import VIEW_HISTORY
 from mailismus.queue.providers.distributed.stores.failure import NotDone
 from mailismus.queue.providers.distributed.view.change import ViewSettings, reading_view, refusal_of
-from mailismus.queue.providers.distributed.view.history import Adopted, ViewHistory
+from mailismus.queue.providers.distributed.view.history import ViewHistory
 from tests.distributed.models.fates import Fate
-from tests.distributed.models.rows import ModelRows, RowsModel
+from tests.distributed.models.rows import ModelRows
+from tests.distributed.world import World
 
 HOUR = ViewSettings(3600, 3, 1000)
 
@@ -65,59 +64,43 @@ def test_rows_of_every_setting_that_was_allowed_are_found(asked: list[tuple[int,
         assert bucket_of(SpoolId(spool_id), view.bucket_count) < reading.bucket_count
 
 
-class World:
+class ViewWorld(World):
     """The database, and servers."""
 
-    def __init__(self) -> None:
-        self.clock = Clock()
-        self.model = RowsModel(self.clock)
-        self.rows = self.model.client()
-        self.run(self.rows.make(TABLES))
-
-    def run(self, deferred: Deferred[Any]) -> Any:
-        results: list[Any] = []
-        errors: list[BaseException] = []
-        deferred.addCallbacks(results.append, lambda failure: errors.append(failure.value))
-        for _ in range(2000):
-            if results or errors:
-                break
-            self.clock.advance(0.1)
-        if errors:
-            raise errors[0]
-        return results[0]
-
-    def begin(self, view: ViewSettings, rows: ModelRows | None = None) -> Deferred[Adopted]:
-        history = ViewHistory(rows or self.model.client(), "mx1", self.clock.seconds)
+    def begin(self, view: ViewSettings, rows: ModelRows | None = None) -> Deferred[list[ViewSettings]]:
+        history = ViewHistory(rows or self.rows.client(), "mx1", self.clock.seconds)
         return Deferred.fromCoroutine(history.adopt(view))
 
-    def adopt(self, view: ViewSettings, rows: ModelRows | None = None) -> Adopted:
-        adopted = self.run(self.begin(view, rows))
-        assert isinstance(adopted, Adopted)
-        return adopted
+    def adopt(self, view: ViewSettings, rows: ModelRows | None = None) -> list[ViewSettings]:
+        """All settings that ever were, as the start was told."""
+        return self.wait(self.begin(view, rows))
 
     @property
     def count(self) -> int:
-        return len(self.run(self.rows.rows(VIEW_HISTORY, ("all",))))
+        return len(self.wait(self.rows.client().rows(VIEW_HISTORY, ("all",))))
 
 
 def test_the_first_start_writes_the_first_version_and_the_same_again_none() -> None:
-    world = World()
-    assert world.adopt(HOUR) == Adopted(1, HOUR, HOUR, is_new=True)
-    assert world.adopt(HOUR) == Adopted(1, HOUR, HOUR, is_new=False)
+    world = ViewWorld()
+    assert world.adopt(HOUR) == [HOUR]
+    assert world.count == 1
+    assert world.adopt(HOUR) == [HOUR]
     assert world.count == 1
 
 
 def test_an_allowed_change_is_a_new_version_and_readers_see_all_of_them() -> None:
-    world = World()
+    world = ViewWorld()
     world.adopt(HOUR)
     half, more = ViewSettings(1800, 3, 1), ViewSettings(1800, 5, 9)
-    assert world.adopt(half) == Adopted(2, half, half, is_new=True)
-    assert world.adopt(more) == Adopted(3, more, more, is_new=True)
-    assert world.adopt(ViewSettings(600, 5, 9)).reading == ViewSettings(600, 5, 9)
+    known = world.adopt(half)
+    assert (known, reading_view(known), world.count) == ([HOUR, half], half, 2)
+    known = world.adopt(more)
+    assert (known, reading_view(known), world.count) == ([HOUR, half, more], more, 3)
+    assert reading_view(world.adopt(ViewSettings(600, 5, 9))) == ViewSettings(600, 5, 9)
 
 
 def test_a_change_that_would_lose_rows_is_refused_with_78() -> None:
-    world = World()
+    world = ViewWorld()
     world.adopt(HOUR)
     with pytest.raises(StartError) as refused:
         world.adopt(ViewSettings(1500, 3, 1000))
@@ -126,7 +109,7 @@ def test_a_change_that_would_lose_rows_is_refused_with_78() -> None:
 
 
 def test_of_two_servers_that_change_at_once_the_second_is_judged_by_the_first() -> None:
-    world = World()
+    world = ViewWorld()
     world.adopt(HOUR)
     half, third = ViewSettings(1800, 3, 1), ViewSettings(1200, 3, 1)
     answers: list[object] = []
@@ -135,26 +118,24 @@ def test_of_two_servers_that_change_at_once_the_second_is_judged_by_the_first() 
     for _ in range(50):
         world.clock.advance(0.1)
     first, second = answers
-    assert isinstance(first, Adopted)
-    assert first.version == 2
+    assert first == [HOUR, half]
     assert "30m and can't become 20m" in str(second)
     assert world.count == 2
 
 
 @pytest.mark.parametrize("fate", [Fate.UNANSWERED, Fate.LATE, Fate.NEVER])
 def test_a_lost_answer_neither_loses_nor_doubles_a_version(fate: Fate) -> None:
-    world = World()
-    rows = world.model.client()
+    world = ViewWorld()
+    rows = world.rows.client()
     rows.fates.plan(fate, call="add")
-    adopted = world.adopt(HOUR, rows)
-    assert (adopted.version, adopted.view) == (1, HOUR)
+    assert world.adopt(HOUR, rows) == [HOUR]
     rows.fates.do_late()
     assert world.count == 1
 
 
 def test_without_the_database_nothing_is_adopted() -> None:
-    world = World()
-    rows = world.model.client()
+    world = ViewWorld()
+    rows = world.rows.client()
     rows.fates.is_away = True
     with pytest.raises(NotDone):
         world.adopt(HOUR, rows)

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import attrs
 from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
+from twisted.internet.task import Clock, deferLater
 
-from mailismus.queue.providers.distributed.format.tables import DEAD, QUEUES, TABLES
-from mailismus.queue.providers.distributed.setup import Stores
+from mailismus.queue.providers.distributed.setup import set_up
+from mailismus.queue.providers.distributed.stores.stores import Stores
 from tests.distributed.models.broker import BrokerModel, ModelBroker
 from tests.distributed.models.fates import Fates
 from tests.distributed.models.objects import ModelObjects, ObjectsModel
@@ -37,17 +37,13 @@ class Server:
         return self.objects.fates, self.rows.fates, self.broker.fates
 
 
-class World:
-    """Three stores, set up."""
+class EmptyWorld:
+    """Three stores, in which nothing was made."""
 
     def __init__(self) -> None:
         self.clock = Clock()
         self.clock.advance(START)
         self.broker, self.rows, self.objects = BrokerModel(self.clock), RowsModel(self.clock), ObjectsModel(self.clock)
-        server = self.server()
-        self.wait(server.rows.make(TABLES))
-        self.wait(server.objects.make())
-        self.wait(server.broker.declare((*QUEUES, DEAD)))
 
     def server(self) -> Server:
         """A server with clients of its own."""
@@ -55,9 +51,7 @@ class World:
 
     def pause(self, seconds: float) -> Deferred[None]:
         """Fires so many seconds later."""
-        done: Deferred[None] = Deferred()
-        self.clock.callLater(seconds, done.callback, None)
-        return done
+        return deferLater(self.clock, seconds)
 
     def wait(self, call: Deferred[T] | Coroutine[Deferred[Any], Any, T]) -> T:
         """Its result, or its failure raised."""
@@ -72,3 +66,11 @@ class World:
         if errors:
             raise errors[0]
         return results[0]
+
+
+class World(EmptyWorld):
+    """Three stores, set up."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.wait(set_up(self.server().stores))

@@ -91,7 +91,7 @@ ROOMS = {
         "entry",
     ),
     "queue.providers.distributed.stores": (
-        *("failure", "together", "broker", "rows", "objects", "libraries", "rabbitmq", "cassandra", "http"),
+        *("failure", "together", "broker", "rows", "objects", "stores", "libraries", "rabbitmq", "cassandra", "http"),
         OWN,
     ),
     "queue.providers.chunk": ("format", "index", "write", "recovery", "read", "control", "conversion", OWN, "fsck", "entry"),

@@ -21,7 +21,7 @@ Rooms, bottom first:
     metrics     figures
     opening     a server's own directory: lock, mark, name
     clients     the clients of the services, from the settings
-    setting_up  what `queue setup` does
+    setting_up  runs `setup` in a reactor of its own, for the command `queue setup`
     running     a queue of a server
     entry       `PROVIDER`
 """

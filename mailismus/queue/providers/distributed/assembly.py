@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import attrs
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from mailismus.mail.ids import SpoolId
@@ -33,7 +33,7 @@ from mailismus.queue.providers.distributed.parts import DistributedParts
 from mailismus.queue.providers.distributed.provider import DistributedQueue
 from mailismus.queue.providers.distributed.settle.finding import ShareFinding
 from mailismus.queue.providers.distributed.settle.settling import ShareSettling
-from mailismus.queue.providers.distributed.setup import Stores
+from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 from mailismus.queue.providers.distributed.view.current import CurrentView
 from mailismus.queue.providers.distributed.view.history import ViewHistory
@@ -86,13 +86,8 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
     """Make the queue of these stores."""
     now, rows = terms.now, stores.rows
 
-    def pause(seconds: float) -> Deferred[None]:
-        done: Deferred[None] = Deferred()
-        reactor.callLater(seconds, done.callback, None)
-        return done
-
     later = _Later()
-    clock = EnqueueClock(now, terms.elapsed, pause)
+    clock = EnqueueClock(now, terms.elapsed, lambda seconds: deferLater(reactor, seconds))
     new_id = ShareIds(now, terms.random_bits)
     view = CurrentView(ViewHistory(rows, terms.name, now), terms.view)
     ids = ServerSpoolIds(Epochs(rows, terms.name, now), view.writing, now)

@@ -12,7 +12,6 @@ from twisted.internet.interfaces import IReactorTime
 from mailismus.config.values.services import ObjectsSettings, ServiceLogin, ServicesSettings
 from mailismus.disk.worker import IWorker
 from mailismus.errors import SecretError, StartError
-from mailismus.queue.providers.distributed.setup import Stores
 from mailismus.queue.providers.distributed.stores.cassandra.client import CassandraRows
 from mailismus.queue.providers.distributed.stores.cassandra.session import CassandraAccess, RowsReactor
 from mailismus.queue.providers.distributed.stores.http.agent import HttpAgent
@@ -23,6 +22,7 @@ from mailismus.queue.providers.distributed.stores.http.swift import SwiftAccount
 from mailismus.queue.providers.distributed.stores.libraries import require_packages
 from mailismus.queue.providers.distributed.stores.rabbitmq.client import RabbitBroker
 from mailismus.queue.providers.distributed.stores.rabbitmq.connection import RabbitAccess
+from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.regular_file import read_regular
 from mailismus.secret_file import read_secret
 

@@ -22,6 +22,7 @@ from twisted.python.failure import Failure
 
 from mailismus.errors import StorageError, Unavailable
 from mailismus.mail.ids import QueueId, SpoolId, format_spool_id
+from mailismus.queue.commits import error_of
 from mailismus.queue.entering import removals_of
 from mailismus.queue.interface import CommitListener, EndedEntries, M, Settlement, Submission
 from mailismus.queue.providers.distributed.content.draft import DraftInMemory
@@ -89,9 +90,6 @@ class Commits:
         self._last = 0
         self._under_way = 0
         self._ended: deque[_Ended] = deque()
-        self._refused: list[Deferred[None]] = []
-        self.messages = 0
-        """Messages that were put in."""
 
     @property
     def is_idle(self) -> bool:
@@ -164,14 +162,12 @@ class Commits:
                     gone.append(spool_id)
         parts.firing.add([due for one in entered for due in one.due])
         self._refuse([share for one in entered for share in one.stale])
-        self.messages += len(submissions)
         return gone, [share for one in entered for share in one.plan.shares]
 
     async def _put_in(self, submissions: Sequence[Submission], beside: Sequence[Write]) -> list[Enqueued]:
         """Messages one after the other where settlements come with the last one, otherwise at the same time. Where one is
         refused all are."""
         *first, last = submissions
-        entered: list[Enqueued] = []
         results: list[Enqueued | EnqueueRefused] = []
         if beside:
             for one in first:
@@ -225,11 +221,9 @@ class Commits:
 
     @staticmethod
     def _error_of(failure: Failure) -> StorageError:
-        error = failure.value
-        if isinstance(error, StorageError):
-            return error
-        Commits._log.failure("a commit failed", failure)
-        return Unavailable(f"internal error: {error!r}")
+        if not isinstance(failure.value, StorageError):
+            Commits._log.failure("a commit failed", failure)
+        return error_of(failure)
 
     def _end(self, ended: _Ended) -> None:
         if not self._ended:

@@ -71,10 +71,10 @@ class DistributedProvider:
         return None
 
     def open_source(self, place: QueuePlace, disk: IDisk) -> NoReturn:
-        _refuse("be converted")
+        raise AssertionError("only a queue in files is converted")
 
     def new_builder(self, settings: QueueSettings, disk: IDisk, epoch: int, now: float) -> NoReturn:
-        _refuse("be the result of a conversion")
+        raise AssertionError("only a queue in files is the result of a conversion")
 
     def dump(self, path: str, out: TextIO) -> NoReturn:
         _refuse("be printed file by file")

@@ -21,7 +21,7 @@ from mailismus.queue.providers.distributed.hand.loading import TriggerLoading
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
 from mailismus.queue.providers.distributed.settle.settling import ShareSettling
-from mailismus.queue.providers.distributed.setup import Stores
+from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.view.current import CurrentView
 from mailismus.spool.budget import Budget
 

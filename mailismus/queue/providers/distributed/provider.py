@@ -17,6 +17,7 @@ from collections.abc import Collection, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, succeed
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from mailismus.errors import StartError, Unavailable
@@ -97,7 +98,7 @@ class DistributedQueue:
         self._is_open = False
         end = parts.reactor.seconds() + GIVE_UP_S
         while not parts.commits.is_idle and parts.reactor.seconds() < end:
-            await self._pause(LOOK_S)
+            await deferLater(parts.reactor, LOOK_S)
         if not parts.commits.is_idle:
             self._log.error("Closed while the stores don't answer; what was settled last may be tried again.")
         parts.duties.close()
@@ -106,14 +107,7 @@ class DistributedQueue:
         for consumer in parts.consumers:
             await consumer.stop()
         await parts.lease.release()
-        await parts.stores.broker.close()
-        await parts.stores.objects.close()
-        await parts.stores.rows.close()
-
-    def _pause(self, seconds: float) -> Deferred[None]:
-        done: Deferred[None] = Deferred()
-        self.parts.reactor.callLater(seconds, done.callback, None)
-        return done
+        await parts.stores.close()
 
     # in
 

@@ -54,8 +54,6 @@ async def _make(clients: Clients, settings: ServicesSettings) -> Sequence[str]:
     cassandra = settings.cassandra
     try:
         await clients.rows.make_keyspace(cassandra.datacenter, cassandra.replication)
-        return (await set_up(clients.stores)).lines
+        return await set_up(clients.stores)
     finally:
-        await clients.broker.close()
-        await clients.objects.close()
-        await clients.rows.close()
+        await clients.stores.close()

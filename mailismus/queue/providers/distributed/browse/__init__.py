@@ -4,7 +4,6 @@ Modules:
 
     partition   what lives in a partition, a page at a time
     starts      from which slice on each area is read; what is before is removed in the end
-    walk        the partitions of some areas, newest first or oldest first
     overlay     entries as the hand knows them. Pure
     search      pages of a search, newest first
     counting    counts of all areas

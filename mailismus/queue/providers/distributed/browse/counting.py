@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from uuid import UUID
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, AreaCount, Gap, Summary
+from mailismus.queue.interface import Area, AreaCount, Summary
 from mailismus.queue.providers.distributed.browse.overlay import entries_of
-from mailismus.queue.providers.distributed.browse.partition import read_page
+from mailismus.queue.providers.distributed.browse.partition import pages_of
 from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.format.share import SharePlace
 from mailismus.queue.providers.distributed.hand.hand import Hand
@@ -22,9 +21,7 @@ async def count_all(rows: IRows, hand: Hand, starts: Starts, now: float, refusin
         entries = stored_bytes = 0
         seen: set[SpoolId] = set()
         for place in _places(starts, area, now):
-            after: UUID | None = None
-            while True:
-                page = await read_page(rows, place, after)
+            async for page in pages_of(rows, place):
                 for living in page.shares:
                     here = len(entries_of(living, hand))
                     message = living.share.message
@@ -32,11 +29,8 @@ async def count_all(rows: IRows, hand: Hand, starts: Starts, now: float, refusin
                     if here and message.spool_id not in seen:
                         seen.add(message.spool_id)
                         stored_bytes += message.stored_bytes
-                if page.damaged:
-                    gaps.append(Gap("share", "its rows are damaged", len(page.damaged), str(page.damaged[0])))
-                after = page.after
-                if after is None:
-                    break
+                if page.gap is not None:
+                    gaps.append(page.gap)
         areas[area] = AreaCount(entries, len(seen), stored_bytes)
     return Summary(areas, True, tuple(gaps), refusing)
 

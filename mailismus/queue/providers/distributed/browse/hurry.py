@@ -6,24 +6,23 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from uuid import UUID
 
 import attrs
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Entry, Filter, Flushed, Gap, Latest
 from mailismus.queue.providers.distributed.browse.overlay import entries_of
-from mailismus.queue.providers.distributed.browse.partition import LivingShare, read_page
+from mailismus.queue.providers.distributed.browse.partition import LivingShare, pages_of
 from mailismus.queue.providers.distributed.browse.search import Searching
 from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.due.firing import Firing
-from mailismus.queue.providers.distributed.enqueue.plan import queue_of
 from mailismus.queue.providers.distributed.format.due import due_row, due_share
 from mailismus.queue.providers.distributed.format.marks import trigger_of
 from mailismus.queue.providers.distributed.format.share import ShareName
+from mailismus.queue.providers.distributed.format.tables import queue_of
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.hand.hand import Hand
-from mailismus.queue.providers.distributed.setup import Stores
+from mailismus.queue.providers.distributed.stores.stores import Stores
 
 
 class Hurrying:
@@ -85,16 +84,11 @@ class Hurrying:
     async def _all_of(self, area: Area, gaps: list[Gap]) -> AsyncIterator[LivingShare]:
         for start in self._starts.slices(area, self._now()):
             for place in self._starts.places(area, start):
-                after: UUID | None = None
-                while True:
-                    page = await read_page(self._stores.rows, place, after)
-                    if page.damaged:
-                        gaps.append(Gap("share", "its rows are damaged", len(page.damaged), str(page.damaged[0])))
+                async for page in pages_of(self._stores.rows, place):
+                    if page.gap is not None:
+                        gaps.append(page.gap)
                     for living in page.shares:
                         yield living
-                    after = page.after
-                    if after is None:
-                        break
 
     async def hasten(self, latest: Latest, now: float) -> None:
         """As `IQueue.hasten`, for what is not in the hand. Raises `NotDone`, `Unanswered`."""
@@ -119,7 +113,7 @@ class Hurrying:
             await self._publish(name, None)
             return
         due = due_share(name, until, now)
-        await self._stores.rows.write([due_row(due, living.share.message.spool_id, now)])
+        await self._stores.rows.write([due_row(due, now)])
         self._firing.add([due])
 
 

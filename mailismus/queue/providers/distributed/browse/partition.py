@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 import attrs
 
-from mailismus.queue.interface import Entry
+from mailismus.queue.interface import Entry, Gap
 from mailismus.queue.providers.distributed.format.marks import Marks
 from mailismus.queue.providers.distributed.format.share import Share, SharePlace, read_shares
 from mailismus.queue.providers.distributed.format.tables import DELETED, ENQUEUED
@@ -29,19 +29,28 @@ class LivingShare:
 
 @attrs.frozen
 class PartitionPage:
-    """Shares of which entries live. `after`: behind which id the next page begins; None: it was the last. `damaged`: ids of
-    shares that can't be read."""
+    """Shares of which entries live. `after`: behind which id the next page begins; None: it was the last. `gap`: what can't
+    be read of it, if anything."""
 
     shares: tuple[LivingShare, ...]
     after: UUID | None
-    damaged: tuple[UUID, ...]
+    gap: Gap | None
 
 
-async def read_page(rows: IRows, place: SharePlace, after: UUID | None) -> PartitionPage:
-    """The page behind a share. Raises `NotDone`."""
+async def pages_of(rows: IRows, place: SharePlace, after: UUID | None = None) -> AsyncIterator[PartitionPage]:
+    """The pages of a partition, or those behind a share. Raises `NotDone`."""
+    while True:
+        page = await _read_page(rows, place, after)
+        yield page
+        after = page.after
+        if after is None:
+            return
+
+
+async def _read_page(rows: IRows, place: SharePlace, after: UUID | None) -> PartitionPage:
     found = await rows.rows(ENQUEUED, place.key, None if after is None else (after, 1 << 30), PAGE)
     if not found:
-        return PartitionPage((), None, ())
+        return PartitionPage((), None, None)
     last = _id_of(found[-1])
     is_last = len(found) < PAGE
     if not is_last:
@@ -55,7 +64,14 @@ async def read_page(rows: IRows, place: SharePlace, after: UUID | None) -> Parti
         entries = tuple(entry for entry in share.message.entries if marks.of(name, entry.number) is None)
         if entries:
             shares.append(LivingShare(share, entries, marks.is_any_moved(name)))
-    return PartitionPage(tuple(shares), None if is_last else last, read.damaged)
+    return PartitionPage(tuple(shares), None if is_last else last, _gap(place, read.damaged))
+
+
+def _gap(place: SharePlace, damaged: Sequence[UUID]) -> Gap | None:
+    if not damaged:
+        return None
+    path = f"{place.queue_name} {place.slice_start:.0f} {place.bucket} {damaged[0]}"
+    return Gap("share", "its rows are damaged", len(damaged), path)
 
 
 async def _marks_between(rows: IRows, place: SharePlace, first: UUID, last: UUID) -> Sequence[Row]:

@@ -14,7 +14,7 @@ import attrs
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Filter, Gap, Message, Page
 from mailismus.queue.providers.distributed.browse.overlay import entries_of
-from mailismus.queue.providers.distributed.browse.partition import LivingShare, read_page
+from mailismus.queue.providers.distributed.browse.partition import LivingShare, pages_of
 from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.format.ids import ShareIds
 from mailismus.queue.providers.distributed.format.share import SharePlace
@@ -80,18 +80,14 @@ class Searching:
             return page
         for place in self._places(wanted, cursor):
             behind = cursor.after if place == cursor.place else None
-            while True:
-                found = await read_page(self._rows, place, behind)
-                if found.damaged:
-                    page.gaps.append(_gap(place, found.damaged))
+            async for found in pages_of(self._rows, place, behind):
+                if found.gap is not None:
+                    page.gaps.append(found.gap)
                 for living in found.shares:
                     if self._ids.is_made_after(living.share.name.enqueue_id, cursor.bound):
                         continue
                     if not self._add(page, wanted, living, cursor, limit):
                         return page
-                behind = found.after
-                if behind is None:
-                    break
         return page
 
     async def shares_of(self, spool_id: SpoolId) -> list[LivingShare]:
@@ -150,8 +146,3 @@ class Searching:
 def _before(name: UUID) -> UUID:
     """An id behind which this one comes, and no other one that is before it."""
     return UUID(int=name.int - 1)
-
-
-def _gap(place: SharePlace, damaged: tuple[UUID, ...]) -> Gap:
-    path = f"{place.queue_name} {place.slice_start:.0f} {place.bucket} {damaged[0]}"
-    return Gap("share", "its rows are damaged", len(damaged), path)

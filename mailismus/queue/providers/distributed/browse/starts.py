@@ -10,10 +10,9 @@ marks go behind their rows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from uuid import UUID
 
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.distributed.browse.partition import read_page
+from mailismus.queue.providers.distributed.browse.partition import pages_of
 from mailismus.queue.providers.distributed.format.share import SharePlace
 from mailismus.queue.providers.distributed.format.slices import slice_start
 from mailismus.queue.providers.distributed.format.tables import BROWSE_START, CONTENT_START, DELETED, ENQUEUED
@@ -49,10 +48,6 @@ class Starts:
         await self._rows.write([Put(table, (area.value,), {cell: first}, first)])
         return first
 
-    def of(self, area: Area) -> float:
-        """The browse start."""
-        return self._browse[area]
-
     def slices(self, area: Area, until: float) -> list[float]:
         """The slices to be read, oldest first, up to the one of a time."""
         window = self._view().slice_window_s
@@ -87,14 +82,9 @@ class Starts:
 
     async def _lives(self, area: Area, start: float) -> bool:
         for place in self.places(area, start):
-            after: UUID | None = None
-            while True:
-                page = await read_page(self._rows, place, after)
-                if page.shares or page.damaged:
+            async for page in pages_of(self._rows, place):
+                if page.shares or page.gap is not None:
                     return True
-                after = page.after
-                if after is None:
-                    break
         return False
 
     async def _clean(self, area: Area) -> None:

@@ -17,8 +17,7 @@ from mailismus.queue.providers.distributed.content.kept import LARGEST, KeptCont
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.objects import IObject, IObjects
-
-AT_HAND = 64 << 10
+from mailismus.spool.content import WholeContent
 
 
 class StoredContents:
@@ -55,7 +54,7 @@ class StoredContents:
             whole += piece
         content.close()
         self._kept.keep(spool_id, bytes(whole))
-        return ContentAtHand(bytes(whole))
+        return WholeContent(bytes(whole))
 
 
 class ContentInPieces:
@@ -93,22 +92,3 @@ class ContentInPieces:
         if not self._is_closed:
             self._is_closed = True
             self._object.close()
-
-
-class ContentAtHand:
-    """`IContent` of bytes that were read and checked."""
-
-    def __init__(self, content: bytes) -> None:
-        self._content, self._at = content, 0
-        self.stored_bytes = len(content)
-        self.at_hand = content if len(content) <= AT_HAND else None
-
-    def next(self) -> Deferred[bytes]:
-        piece = self._content[self._at : self._at + AT_HAND]
-        self._at += len(piece)
-        done: Deferred[bytes] = Deferred()
-        done.callback(piece)
-        return done
-
-    def close(self) -> None:
-        self._at = len(self._content)

@@ -17,14 +17,13 @@ from twisted.python.failure import Failure
 
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.due.schedule import AreaSchedule
-from mailismus.queue.providers.distributed.enqueue.plan import queue_of
-from mailismus.queue.providers.distributed.format.due import SLOT_S, DueShare, due_share_of, slot_key, slot_of
+from mailismus.queue.providers.distributed.format.due import SHARD, SLOT_S, DueShare, due_share_of, slot_key, slot_of
 from mailismus.queue.providers.distributed.format.marks import trigger_of
-from mailismus.queue.providers.distributed.format.tables import DUE, DUE_START
+from mailismus.queue.providers.distributed.format.tables import DUE, DUE_START, queue_of
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
-from mailismus.queue.providers.distributed.setup import Stores
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.rows import Erase, Put
+from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.stores.together import together
 
 AT_A_TIME = 64
@@ -62,12 +61,12 @@ class Firing:
 
     async def _first_slot(self, area: Area, now: float) -> float:
         """The first slot that may have rows; it is written down before there are any."""
-        row = await self._stores.rows.row(DUE_START, (area.value, 0))
+        row = await self._stores.rows.row(DUE_START, (area.value, SHARD))
         start = row["due_slot"] if row is not None else None
         if isinstance(start, int | float):
             return float(start)
         slot = slot_of(now)
-        await self._stores.rows.write([Put(DUE_START, (area.value, 0), {"due_slot": slot}, slot)])
+        await self._stores.rows.write([Put(DUE_START, (area.value, SHARD), {"due_slot": slot}, slot)])
         return slot
 
     def close(self) -> None:
@@ -172,7 +171,7 @@ class Firing:
             if start > schedule.start:
                 for slot in passed:
                     await self._stores.rows.write([Erase(DUE, slot_key(area.value, slot), slot + 2 * SLOT_S)])
-                await self._stores.rows.write([Put(DUE_START, (area.value, 0), {"due_slot": start}, start)])
+                await self._stores.rows.write([Put(DUE_START, (area.value, SHARD), {"due_slot": start}, start)])
                 schedule.removed(start)
         self._set_timer()
 

@@ -27,7 +27,7 @@ from mailismus.queue.providers.distributed.format.share import (
     writes_of,
 )
 from mailismus.queue.providers.distributed.format.slices import bucket_of, slice_start
-from mailismus.queue.providers.distributed.format.tables import MAILS, PREFIX
+from mailismus.queue.providers.distributed.format.tables import MAILS, queue_of
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.stores.rows import Put, Row, Write, kept_time
 from mailismus.queue.providers.distributed.view.change import ViewSettings
@@ -81,7 +81,7 @@ def plan_enqueue(
     if not is_found_by_epoch:
         writes += [index_row(share, now) for share in shares]
     waiting = {share.name: due_share(share.name, share.due_at, now) for share in shares if share.due_at > now}
-    writes += [due_row(due, arrived.spool_id, now) for due in waiting.values()]
+    writes += [due_row(due, now) for due in waiting.values()]
     publications = tuple(publication_of(share) for share in shares if share.name not in waiting)
     return EnqueuePlan(tuple(shares), tuple(writes), publications, tuple(waiting.values()))
 
@@ -143,8 +143,3 @@ def closed_row(share: Share, at: float) -> Put:
 def publication_of(share: Share) -> Publication:
     """The trigger of all that is left of a share."""
     return Publication(queue_of(share.name.place.queue_name), write_trigger(trigger_of(share.name)), share)
-
-
-def queue_of(queue_name: str) -> str:
-    """The broker's queue of an area."""
-    return f"{PREFIX}{queue_name}"

@@ -29,10 +29,10 @@ from mailismus.queue.providers.distributed.enqueue.plan import Arrived, EnqueueP
 from mailismus.queue.providers.distributed.format.batches import in_turn
 from mailismus.queue.providers.distributed.format.due import DueShare, due_row, due_share
 from mailismus.queue.providers.distributed.format.share import Share
-from mailismus.queue.providers.distributed.setup import Stores
 from mailismus.queue.providers.distributed.stores.failure import NotDone, StoreFailure, Unanswered
 from mailismus.queue.providers.distributed.stores.objects import IBody
 from mailismus.queue.providers.distributed.stores.rows import Write
+from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 
 PATIENCE_S = 15.0
@@ -126,9 +126,8 @@ class Enqueueing:
             await self._stores.broker.publish(publication.queue, publication.body)
         except StoreFailure:
             now = self._clock.now()
-            share = publication.share
-            due = due_share(share.name, now + INSTEAD_S, now)
-            row = due_row(due, share.message.spool_id, now)
+            due = due_share(publication.share.name, now + INSTEAD_S, now)
+            row = due_row(due, now)
             await self._until_answered(lambda: self._stores.rows.write([row]), end)
             return due
         return None

@@ -9,14 +9,14 @@ from uuid import UUID
 
 import attrs
 
-from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.distributed.format.share import ShareName, SharePlace
-from mailismus.queue.providers.distributed.format.slices import bucket_of, slice_start
+from mailismus.queue.providers.distributed.format.slices import slice_start
 from mailismus.queue.providers.distributed.format.tables import DUE
 from mailismus.queue.providers.distributed.stores.rows import Key, Put, Row, kept_time
 
 SLOT_S = 60
-SHARDS = 1
+SHARD = 0
+"""The only one: a slot of an area is one partition."""
 
 
 @attrs.frozen
@@ -40,7 +40,7 @@ def slot_of(at: float) -> float:
 
 def slot_key(queue_name: str, slot: float) -> Key:
     """The partition of a slot."""
-    return (queue_name, 0, slot)
+    return (queue_name, SHARD, slot)
 
 
 def due_share(name: ShareName, due_at: float, now: float, *, is_given_back: bool = False) -> DueShare:
@@ -48,10 +48,10 @@ def due_share(name: ShareName, due_at: float, now: float, *, is_given_back: bool
     return DueShare(name, kept_time(max(due_at, now)), is_given_back)
 
 
-def due_row(due: DueShare, spool_id: SpoolId, at: float) -> Put:
+def due_row(due: DueShare, at: float) -> Put:
     """Its row. `at`: of the write."""
     place = due.name.place
-    key = (place.queue_name, bucket_of(spool_id, SHARDS), due.slot, due.due_at, due.name.enqueue_id)
+    key = (*slot_key(place.queue_name, due.slot), due.due_at, due.name.enqueue_id)
     cells = {"slice_start": place.slice_start, "bucket": place.bucket, "given_back": int(due.is_given_back)}
     return Put(DUE, key, cells, at)
 

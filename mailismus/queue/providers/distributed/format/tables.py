@@ -1,4 +1,4 @@
-"""The tables of the keyspace and the queues of the broker, as data. `docs/formats` will say what stands in them. Pure.
+"""The tables of the keyspace and the queues of the broker, as data. Pure. What stands in them: `docs/formats/distributed`.
 
 Rows that belong to one partition are written by one mutation: a share with all of its entries. Nothing here expires by
 itself but leases, claims and records of hosts, which state their time to live with each write.
@@ -10,12 +10,17 @@ from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.stores.rows import Column, ColumnKind, RowTable
 
 PREFIX = "mq."
-QUEUES = tuple(f"{PREFIX}{area.value}" for area in Area)
+
+
+def queue_of(queue_name: str) -> str:
+    """The broker's queue of an area."""
+    return f"{PREFIX}{queue_name}"
+
+
+QUEUES = tuple(queue_of(area.value) for area in Area)
 """A queue of triggers for each area."""
 DEAD = f"{PREFIX}dead"
 """Messages that no Mailismus has written."""
-NEWS = f"{PREFIX}news"
-"""The topic of records of hosts, new settings, and hosts to be forgotten."""
 
 _TEXT, _SMALL, _NUMBER = ColumnKind.TEXT, ColumnKind.SMALL, ColumnKind.NUMBER
 _BYTES, _ID, _TIME = ColumnKind.BYTES, ColumnKind.ID, ColumnKind.TIME

@@ -10,7 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.distributed.enqueue.plan import queue_of
+from mailismus.queue.providers.distributed.format.tables import queue_of
 from mailismus.queue.providers.distributed.hand.held import Delivered
 from mailismus.queue.providers.distributed.stores.broker import IBroker, IConsumer, TriggerDelivery
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure

@@ -48,7 +48,7 @@ class LongGiveBacks:
         now = self._now()
         due = due_share(held.name, not_before, now, is_given_back=True)
         try:
-            await self._rows.write([due_row(due, held.whole.message.spool_id, now)])
+            await self._rows.write([due_row(due, now)])
         except StoreFailure:
             self._hand.end_use(held)  # it waits in the hand
             return

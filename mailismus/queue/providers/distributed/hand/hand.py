@@ -102,13 +102,6 @@ class Hand:
             known.shares.get(number, held) is not held for number in held.left if numbers is None or number in numbers
         )
 
-    def entry(self, queue_id: QueueId) -> tuple[HandMessage, Entry] | None:
-        """An entry that is here."""
-        known = self.index.messages.get(queue_id.spool_id)
-        if known is None or queue_id.number not in known.entries:
-            return None
-        return known, known.entries[queue_id.number]
-
     def is_out(self, queue_id: QueueId) -> bool:
         """Whether an entry is handed out, or being settled."""
         known = self.index.messages.get(queue_id.spool_id)

@@ -25,8 +25,8 @@ from mailismus.queue.providers.distributed.format.trigger import read_trigger
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import Delivered, HeldShare
 from mailismus.queue.providers.distributed.hand.reading import Condition, FoundShare, read_share
-from mailismus.queue.providers.distributed.setup import Stores
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
+from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.stores.together import together
 
 AT_A_TIME = 64
@@ -59,8 +59,6 @@ class TriggerLoading:
         """Triggers of shares that are hidden."""
         self._is_running = False
         self._is_closed = False
-        self.dead = 0
-        """Messages that went to the dead queue."""
 
     def close(self) -> None:
         """Read nothing more."""
@@ -158,18 +156,14 @@ class TriggerLoading:
         self._hand.end_use(held)
 
     def _bury(self, body: bytes, delivered: Delivered, why: str) -> None:
-        self.dead += 1
         self._log.error(
             "A message of the broker goes to the queue {queue}: {why}: {body}", queue=DEAD, why=why, body=body[:200]
         )
-        buried = self._stores.broker.publish(DEAD, body)
-        buried.addCallbacks(
-            lambda _: delivered.ack(), lambda _: self._reactor.callLater(PAUSE_S, self._bury_again, body, delivered)
-        )
+        self._publish_dead(body, delivered)
 
-    def _bury_again(self, body: bytes, delivered: Delivered) -> None:
+    def _publish_dead(self, body: bytes, delivered: Delivered) -> None:
         if not (delivered.is_lost or self._is_closed):
             buried = self._stores.broker.publish(DEAD, body)
             buried.addCallbacks(
-                lambda _: delivered.ack(), lambda _: self._reactor.callLater(PAUSE_S, self._bury_again, body, delivered)
+                lambda _: delivered.ack(), lambda _: self._reactor.callLater(PAUSE_S, self._publish_dead, body, delivered)
             )

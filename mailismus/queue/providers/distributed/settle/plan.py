@@ -128,7 +128,7 @@ def _batch(
         writes += writes_of(new, now)
         waiting = due_share(new.name, new.due_at, now)
         due.append(waiting)
-        writes += [due_row(waiting, share.message.spool_id, now), index_row(new, now)]
+        writes += [due_row(waiting, now), index_row(new, now)]
     is_closed = not left
     if is_closed and set(numbers) == leaving.left and not (ending and shares) and len(shares) <= 1:
         writes.append(moved_mark(share.name, WHOLE, shares[0].name, now) if shares else done_mark(share.name, WHOLE, now))

@@ -29,9 +29,9 @@ from mailismus.queue.providers.distributed.hand.held import Delivered, HeldShare
 from mailismus.queue.providers.distributed.hand.reading import Condition, read_share
 from mailismus.queue.providers.distributed.settle.finding import ShareFinding
 from mailismus.queue.providers.distributed.settle.plan import Leaving, SettleBatch, plan_settlements
-from mailismus.queue.providers.distributed.setup import Stores
 from mailismus.queue.providers.distributed.stores.failure import NotDone, StoreFailure, Unanswered
 from mailismus.queue.providers.distributed.stores.rows import Erase, Write, kept_time
+from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 
 T = TypeVar("T")
@@ -61,8 +61,6 @@ class ShareSettling:
         self._stores, self._hand, self._finding, self._clock = stores, hand, finding, clock
         self._view, self._new_id, self._waits, self._over = view, new_id, waits, over
         self._locks: dict[SpoolId, _Lock] = {}
-        self.finished = 0
-        """Entries that left their shares."""
 
     async def settle(self, spool_id: SpoolId, settled: Settled) -> bool:
         """Settle entries of a message, those that are there. Return whether it is over. Waits for the database."""
@@ -122,7 +120,6 @@ class ShareSettling:
 
     async def complete(self, spool_id: SpoolId, batch: SettleBatch, *, late: bool = False) -> bool:
         """A batch is durable. Return whether the message is over."""
-        self.finished += len(batch.ended)
         touched = self._hand.end(spool_id, batch.ended)
         if batch.shares:
             for held in touched:

@@ -10,6 +10,7 @@ Modules, bottom first:
     broker      `IBroker`: queues of triggers
     rows        `IRows`: partitions of rows, by key
     objects     `IObjects`: contents, by key
+    stores      the three of one queue
     libraries   the packages that the clients need, or the exit that names them
     rabbitmq    `IBroker` by RabbitMQ
     cassandra   `IRows` by Cassandra

@@ -17,8 +17,7 @@ class CurrentView:
 
     async def adopt(self) -> None:
         """Begin to use them. Raises `StartError` (78) where the history forbids them, `NotDone`."""
-        await self._history.adopt(self._wanted)
-        self._known = await self._history.versions()
+        self._known = await self._history.adopt(self._wanted)
 
     def writing(self) -> ViewSettings:
         """By which rows are put in."""

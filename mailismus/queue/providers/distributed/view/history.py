@@ -9,27 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-import attrs
-
 from mailismus.errors import StartError
 from mailismus.queue.providers.distributed.format.tables import VIEW_HISTORY
 from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered
 from mailismus.queue.providers.distributed.stores.rows import IRows, Row
-from mailismus.queue.providers.distributed.view.change import ViewSettings, reading_view, refusal_of
+from mailismus.queue.providers.distributed.view.change import ViewSettings, refusal_of
 
 ALL_QUEUES = "all"
 """The settings are those of every area."""
 TRIES = 20
-
-
-@attrs.frozen
-class Adopted:
-    """The settings in force. `reading`: those by which all rows are found. `is_new`: the running servers are to be told."""
-
-    version: int
-    view: ViewSettings
-    reading: ViewSettings
-    is_new: bool
 
 
 class ViewHistory:
@@ -42,17 +30,18 @@ class ViewHistory:
         """All settings that ever were, the first first. Raises `NotDone`."""
         return [_view_of(row) for row in await self._rows.rows(VIEW_HISTORY, (ALL_QUEUES,))]
 
-    async def adopt(self, wanted: ViewSettings) -> Adopted:
-        """Begin to use these settings. Raises `StartError` (78) where the history forbids them, `NotDone`."""
+    async def adopt(self, wanted: ViewSettings) -> list[ViewSettings]:
+        """Begin to use these settings; return all that ever were, these last. Raises `StartError` (78) where the history
+        forbids them, `NotDone`."""
         for _ in range(TRIES):
             known = await self.versions()
             if known and known[-1] == wanted:
-                return Adopted(len(known), wanted, reading_view(known), is_new=False)
+                return known
             refusal = refusal_of(known[-1], wanted) if known else None
             if refusal is not None:
                 raise StartError(os.EX_CONFIG, refusal.text, refusal.setting)
             if await self._add(len(known) + 1, wanted):
-                return Adopted(len(known) + 1, wanted, reading_view([*known, wanted]), is_new=True)
+                return [*known, wanted]
         raise NotDone("rows", f"the settings of the view changed {TRIES} times meanwhile")
 
     async def _add(self, version: int, view: ViewSettings) -> bool:
