@@ -137,11 +137,12 @@ def _soon_of_another(mutant: Mutant | None, provider: str) -> list[Judge]:
 
 
 def _near(mutant: Mutant | None, provider: str) -> tuple[str, ...]:
-    """Tests of a provider that name the mutant's module, but for those that take long."""
+    """Tests of a provider that name the mutant's module; those that take long where no others do."""
     if mutant is None:
         return ()
-    found = sorted((ROOT / "tests" / provider).glob("test_*.py"))
-    return tuple(f"{provider}/{path.name}" for path in found if path.name not in LONG and mutant.module in path.read_text())
+    files = sorted((ROOT / "tests" / provider).glob("test_*.py"))
+    found = [path.name for path in files if mutant.module in path.read_text()]
+    return tuple(f"{provider}/{name}" for name in [name for name in found if name not in LONG] or found)
 
 
 def quick(mutant: Mutant | None, provider: str = "clustered") -> list[Judge]:
