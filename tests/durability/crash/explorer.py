@@ -111,7 +111,7 @@ class Explorer:
                 if depth.is_deep:
                     again = Depth((FileSystem.POSIX,))
                     try:
-                        tally += self._inside(story, crash, outcome, again, knowledge)
+                        tally += self._inside(story, crash, tree, outcome, again, knowledge)
                     except Broken as broken:
                         raise Broken(
                             f"{broken}\n-- in the start after this:\n{_tell(name, story, crash, file_system)}"
@@ -127,12 +127,12 @@ class Explorer:
             self.recoveries.check_again(outcome)
         return outcome
 
-    def _inside(self, story: Story, crash: Crash, outcome: Outcome, depth: Depth, known: Knowledge) -> Tally:
+    def _inside(self, story: Story, crash: Crash, tree: Tree, outcome: Outcome, depth: Depth, known: Knowledge) -> Tally:
         """Crashes inside the start that followed this one: after a power cut all that it found is durable, after a kill
-        it is not."""
+        it is not. What goes on in this story must speak of its own inodes, not of those of an equal tree."""
         if crash.lost or crash.torn is not None:
             return self.explore_story(outcome.story, 1, depth, "the start", known)
-        acts = [*story.acts[: crash.length], *outcome.story.acts]
+        acts = [*story.acts[: crash.length], *self.recoveries.of_this(tree, outcome).story.acts]
         return self.explore_story(Story(acts), crash.length + 1, depth, "killed and started")
 
 

@@ -122,6 +122,13 @@ class Recoveries:
             raise found
         return found
 
+    def of_this(self, tree: Tree, outcome: Outcome) -> Outcome:
+        """The same outcome, of a start on this very tree: `of` may have met an equal one with other inodes before."""
+        if outcome.story.base is tree:
+            return outcome
+        self.starts += 1
+        return recover(tree, self._subject, hardlinks=self._hardlinks)
+
     def check_again(self, outcome: Outcome) -> None:
         """A power cut right after that start: the next one finds the same. Raises `Broken`."""
         again = self.of(outcome.story.all_lost())

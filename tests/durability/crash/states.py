@@ -145,7 +145,7 @@ class Story:
 
     def __init__(self, acts: Sequence[Act], base: Tree = NOTHING) -> None:
         self.acts = acts
-        self._base = base
+        self.base = base
         self._numbers = dict(base.numbers)
         """What the file system calls each inode."""
         self._bytes: dict[int, list[int]] = {}
@@ -215,7 +215,7 @@ class Story:
         found = self._contents.get(key)
         if found is not None:
             return found
-        base = self._base.contents.get(inode)
+        base = self.base.contents.get(inode)
         if not count and base is not None:
             made = base
         else:
@@ -243,7 +243,7 @@ class Story:
         """Nothing before this act is ever lost from now on: names are made from here."""
         start, directories, files = self._stand
         if length < start:
-            start, directories, files = 0, set(self._base.names.directories), dict(self._base.names.files)
+            start, directories, files = 0, set(self.base.names.directories), dict(self.base.names.files)
         for at in range(start, length):
             _rename(directories, files, self.acts[at])
         self._stand = length, directories, files
