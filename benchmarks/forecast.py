@@ -29,9 +29,11 @@ from pathlib import Path
 
 import attrs
 
+from benchmarks.stage.progress import say, shown
 from mailismus.demo.letters import write_letter
 from mailismus.demo.playground import CONFIG_FILE, LOG_FILE, LOOPBACK
 from mailismus.plan.forecast import percentile
+from tests.support.processes import TrialError
 
 WARM_S = 45.0
 WARM_RATE = 20.0
@@ -91,7 +93,7 @@ def send(port: int, seed: int, count: int, rate: float = 0.0) -> None:
 
 
 def run(seed: int, messages: int, maxtime_s: int, span_s: int, warm_s: float = WARM_S) -> Run:
-    """One playground from its begin to its end."""
+    """One playground from its begin to its end. Raises: TrialError."""
     command = [sys.executable, "-m", "mailismus.demo.keeper", "--rate", "0.01", "--maxtime", f"{maxtime_s}s"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as keeper:
         assert keeper.stdin is not None
@@ -104,8 +106,10 @@ def run(seed: int, messages: int, maxtime_s: int, span_s: int, warm_s: float = W
             config = os.path.join(directory, CONFIG_FILE)
             plan = [sys.executable, "-m", "mailismus", "--config", config, "plan", "--json", "--seed", str(seed)]
             began = time.monotonic()
-            done = subprocess.run([*plan, "--until", f"{span_s}s"], stdout=subprocess.PIPE, check=True)
+            done = subprocess.run([*plan, "--until", f"{span_s}s"], capture_output=True, check=False)
             took_s = time.monotonic() - began
+            if done.returncode:
+                raise TrialError(f"mailismus plan ended with {done.returncode}: {done.stderr.decode(errors='replace')}")
             forecast = json.loads(done.stdout)
             time.sleep(max(0.0, forecast["begins"] + span_s + AFTER_S - time.time()))
             lines = Path(directory, LOG_FILE).read_text(encoding="utf-8", errors="replace").splitlines()
@@ -183,8 +187,8 @@ HEAD = (
 )
 
 
-def main(arguments: list[str]) -> None:
-    """Run what is asked for, and print a table."""
+def main(arguments: list[str]) -> int:
+    """Run what is asked for, and print a table. Return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forecast", description=__doc__.partition("\n\n")[0])
     parser.add_argument("--messages", type=int, default=20_000, help="behind the slow begin (default: %(default)s)")
     parser.add_argument("--maxtime", type=int, default=120, metavar="SECONDS", help="retry_maxtime (default: %(default)s)")
@@ -198,14 +202,20 @@ def main(arguments: list[str]) -> None:
     options = parser.parse_args(arguments)
     print(HEAD)
     for seed in range(options.seed, options.seed + options.runs):
-        result = run(seed, options.messages, options.maxtime, options.span, options.warm)
+        try:
+            with shown(f"run {seed}"):
+                result = run(seed, options.messages, options.maxtime, options.span, options.warm)
+        except TrialError as error:
+            say(f"stopped: {error}")
+            return 1
         for row in rows(result):
             print(row, flush=True)
-        print(f"run {seed}: {result.waiting:,} entries, the command took {result.took_s:.1f} s", file=sys.stderr, flush=True)
+        say(f"run {seed}: {result.waiting:,} entries, the command took {result.took_s:.1f} s")
         if options.record is not None:
             with options.record.open("a") as file:
                 file.write(json.dumps(attrs.asdict(result)) + "\n")
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

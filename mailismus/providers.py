@@ -20,7 +20,7 @@ from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import Corrupt, StartError
 from mailismus.queue.files.conversion import refuse_between
-from mailismus.queue.files.mark import Mark, read_mark, refuse_format, refuse_other
+from mailismus.queue.files.mark import ADVICE, Mark, read_mark, refuse_format, refuse_other
 from mailismus.queue.provider import IProvider
 
 _PARENTS = 3
@@ -58,7 +58,8 @@ class Providers:
         if mark is None and (claimant := self._claimant(path)) is not None:
             mark = Mark(claimant.name, claimant.formats[0])
         if mark is not None:
-            refuse_other(mark, provider.name, provider.formats, path)
+            advice = self._advice(mark, provider) if mark.name != provider.name else ADVICE
+            refuse_other(mark, provider.name, provider.formats, path, advice)
         return provider
 
     def found_in(self, queue_path: str) -> IProvider:
@@ -93,6 +94,18 @@ class Providers:
             if mark is not None and mark.name in self._modules:
                 return self.named(mark.name)
         return self.named(self.names[0])
+
+    def _advice(self, mark: Mark, wanted: IProvider) -> str:
+        """What an administrator can do where a queue with this mark is configured as another provider's."""
+        if mark.name not in self._modules:
+            return "write another <rootpath>, or start the Mailismus that wrote it"
+        found = self.named(mark.name)
+        if not (found.is_in_files and wanted.is_in_files):
+            until = "write that until its mail is delivered, and then another <rootpath>"
+            return f"{until}: a queue of provider {found.name} can't be converted to {wanted.name}"
+        if mark.format not in found.formats:
+            return ADVICE
+        return f"{ADVICE}, or convert it: mailismus queue convert --to {wanted.name}"
 
     def _claimant(self, queue_path: str) -> IProvider | None:
         """Return the provider that claims a directory without a mark. No provider claims an empty one."""

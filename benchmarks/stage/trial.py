@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import json
+import math
 import os
 import shutil
 import signal
@@ -26,6 +27,8 @@ from benchmarks.stage.servers import TREE, Ours, Server
 from tests.support.processes import Process, TrialError, free_port, listeners, start, wait_until
 
 EMPTY_TIMEOUT_S = 60.0
+STEP_S = 1.0
+"""Seconds of one wait for a command: a stop of this process counts as one of them."""
 
 
 @attrs.frozen
@@ -185,14 +188,29 @@ def trial(directory: Path, mix: Mix, next_hop: NextHop = NextHop.UP, seed: int =
 
 
 def administer(server: Ours, *arguments: str, timeout_s: float = 120.0) -> bytes:
-    """What an administrator's command writes. Raises: TrialError."""
-    done = subprocess.run(
-        server.command(*arguments), env=server.environment(), capture_output=True, timeout=timeout_s, check=False
-    )
-    if done.returncode:
-        words = " ".join(arguments)
-        raise TrialError(f"{words}: exit code {done.returncode}: {done.stderr.decode('utf-8', 'replace').strip()}")
-    return done.stdout
+    """What an administrator's command writes. Time in which this process was stopped does not count: then the command may
+    have been, too. Raises: TrialError."""
+    words, argv = " ".join(arguments), server.command(*arguments)
+    with subprocess.Popen(argv, env=server.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as command:
+        try:
+            output, error = _answer_of(command, timeout_s)
+        except BaseException:
+            command.kill()
+            raise
+    if output is None:
+        raise TrialError(f"{words}: no answer within {timeout_s:.0f} s")
+    if command.returncode:
+        raise TrialError(f"{words}: exit code {command.returncode}: {error.decode('utf-8', 'replace').strip()}")
+    return output
+
+
+def _answer_of(command: subprocess.Popen[bytes], timeout_s: float) -> tuple[bytes | None, bytes]:
+    """What a command writes to both its outputs; None: it did not end in time, and is killed."""
+    for _ in range(math.ceil(timeout_s / STEP_S)):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return command.communicate(timeout=STEP_S)
+    command.kill()
+    return None, b""
 
 
 def queue_counts(server: Ours) -> dict[str, int]:

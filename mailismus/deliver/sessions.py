@@ -3,8 +3,9 @@
     jobs -> schedule -> a session, by the connector -> outcomes -> settling
 
 *Rules*
-- A session ends with its transaction when it has had `maxmessages`, is older than `maxage_active`, or its set has fewer
-  connections than it uses (a window that was cut). An idle one ends after `maxage_idle`, or when its worker is needed.
+- A session ends with its transaction when it has had `maxmessages`, is older than `maxage_active`, its set has fewer
+  connections than it uses (a window that was cut), or its MAIL was a sign of too much. An idle one ends after
+  `maxage_idle`, or when its worker is needed.
 - While the queue allows no transaction, connections keep their jobs and begin when it does.
 - Nothing is done for other jobs from within an engine's call: `serve` follows in a turn of its own.
 
@@ -344,7 +345,8 @@ class Sessions(SessionVerdicts):
             return True
         limits, mx_set = self._limits, connection.mx_set
         return (
-            connection.begun < limits.max_messages
+            not connection.has_enough
+            and connection.begun < limits.max_messages
             and now - connection.made_at < limits.max_age_s
             and mx_set.connections <= mx_set.window.size + mx_set.window.lent
             and not connection.host.endpoint.has_surplus

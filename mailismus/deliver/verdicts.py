@@ -3,7 +3,9 @@
 *Rules*
 - A transaction that was begun and not tried is placed anew; after `MAX_PUT_BACKS` times it is deferred. So is one that
   failed by the fault of its host (`blame`), once for each host. Recipients that a transaction has no room for get another.
-- A sign of too much (`blame`) cuts the window of the connection's set; up to EHLO that of its host.
+- A sign of too much (`blame`) cuts the window of the connection's set; up to EHLO that of its host. To MAIL, before any
+  recipient was named, it is said of all that would follow: the session begins nothing more, and what waits for it is not
+  tried. Behind MAIL it may be about a sender's mail for this recipient alone: others go on.
 - What was begun before a reload, or ends after a stop, and was not tried, goes back to the queue.
 
 *Not here*: whose fault a reply is (`blame`), the place of each job (`schedule`).
@@ -186,6 +188,8 @@ class SessionVerdicts:
             mx_set.window.note_cut(session.now, job.begun_at, reply, mx_set.standing)
             if blame.sign is Sign.TOO_MUCH:
                 self._settling.habits.of(job.next_hop).note_too_fast(reply, session.now)
+                if blame.culprit is Culprit.MX_SET and not job.answered:  # it was the reply to MAIL
+                    session.connection.refuse_more()
 
     def _queue_rest(self, job: Job, destination: Destination) -> None:
         """Give the recipients that had no room in this transaction others of the size that this one had."""

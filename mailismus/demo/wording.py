@@ -37,13 +37,14 @@ Try, in another terminal:
   m top                                   # what happens now
   m queue shape                           # how much waits, and for which domains
   m queue list --limit 5                  # some of it, each with its ID
-  m why {slow}                         # why mail waits; for one message: m why ID
+  m why ID                                # why this one waits, and its attempts
+  m why {dead}                         # the same of all mail for a domain
   m plan --until 10m                      # when it will be delivered
-  m queue hold domain={slow} --reason trying
-  m queue release domain={slow} --reason trying
+  m queue hold domain={dead} --reason trying      # what waits; --incoming: what comes
+  m queue release domain={dead} --reason trying
   m queue delete domain={full} --reason trying
   m queue acts                            # what was done, each with its number
-  m queue undo A3                         # takes the third one back
+  m queue undo A3                         # takes the third one back: the deletion
   m queue flush domain={dead}          # try it now
   less {log}
 
@@ -56,5 +57,5 @@ GONE = "Everything is stopped and removed."
 def invitation(program: Sequence[str], config: str, log: str, page: str) -> str:
     """What to try in a playground with this configuration, log and web page. `program`: how the command line is called."""
     command = shlex.quote(shlex.join([*program, "--config", config]))
-    domains = {manner.value: domain_of_manner(manner) for manner in (Manner.SLOW, Manner.FULL, Manner.DEAD)}
+    domains = {manner.value: domain_of_manner(manner) for manner in (Manner.FULL, Manner.DEAD)}
     return _TRY.format(places=_PLACES, command=command, log=shlex.quote(log), page=page, **domains)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 PHRASES: Mapping[str, str] = {
     "connections": "host busy",
-    "window": "throttled",
+    "window": "connection window",
     "host": "host's limit",
     "rate": "rate limit",
     "trial": "testing host",

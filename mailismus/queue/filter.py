@@ -141,13 +141,19 @@ def _id(word: str) -> tuple[SpoolId, Predicate | None]:
         return spool_id, None
     queue_id = parse_queue_id(word)
     if queue_id is None:
-        example = format_spool_id(SpoolId(0x10000002A))
-        raise FilterError(
-            f"{_quoted(word)} is no filter: write {FORMS}; an ID is 16 upper-case hexadecimal digits ({example}), "
-            f"with -N behind them for one recipient ({example}-1)"
-        )
+        raise _not_an_id(word)
     number = queue_id.number
     return queue_id.spool_id, lambda message, entry: entry.number == number
+
+
+def _not_an_id(word: str) -> FilterError:
+    """The error for a word without `=`. An address or a domain is what `why` takes."""
+    example = format_spool_id(SpoolId(0x10000002A))
+    told = f"write {FORMS}; an ID is 16 upper-case hexadecimal digits ({example}), with -N behind them for one recipient"
+    quoted, key = _quoted(word), "recipient" if "@" in word else "domain"
+    is_name = "." in word and quoted == f'"{word}"'
+    meant = f"; did you mean {key}={word}? Else" if is_name else ":"
+    return FilterError(f"{quoted} is no filter{meant} {told} ({example}-1)")
 
 
 def _area(word: str, value: str) -> Area:

@@ -141,7 +141,7 @@ def test_what_is_out_is_told(world: World, acting: Running, capsys: pytest.Captu
     world.run("queue", "hold", "--all", "--reason", "sick")
     assert capsys.readouterr().out.splitlines()[-2:] == [
         "A1: 1 entry held",
-        "1 more are out for delivery: those that come back are held then",
+        "1 more is out for delivery: if it comes back, it is held then",
     ]
     world.run("queue", "acts")
     assert "hold, waiting for deliveries for 1, by " in capsys.readouterr().out

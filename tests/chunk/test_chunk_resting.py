@@ -7,6 +7,7 @@ import errno
 import pytest
 
 import mailismus.queue.providers.chunk.control.ledger as ledger_module
+import mailismus.queue.providers.chunk.read.looking as looking_module
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Filter, Settlement
 from mailismus.queue.providers.chunk.control.loading import UNREADABLE_S
@@ -93,6 +94,65 @@ def test_settlements_and_a_take_read_it_once(bench: Bench, harness: ChunkHarness
     for one in done:
         bench.wait(one)
     assert [entry.number for _, entry in bench.search()] == [3]
+
+
+def opened_for(harness: ChunkHarness) -> list[str]:
+    """Files of recipients that are opened from now on."""
+    opened: list[str] = []
+
+    def note(act: str, path: str) -> None:
+        if act == "open" and ("/remote/" in path or "/local/" in path):
+            opened.append(path)
+
+    harness.disk.fault = note
+    return opened
+
+
+def test_a_claim_reads_what_it_looks_at_once(bench: Bench, harness: ChunkHarness) -> None:
+    spool_ids = [bench.put([b"r@d.example"]) for _ in range(3)]
+    defer_all(bench)
+    opened = opened_for(harness)
+    wanted = Filter(matches=lambda message, entry: message.spool_id != spool_ids[1])
+    assert claimed_by_page(bench, wanted, 10) == [[QueueId(spool_ids[0], 1), QueueId(spool_ids[2], 1)]]
+    assert len(opened) == 3
+    assert in_memory(bench) == 2, "what does not match rests"
+    assert bench.remove([QueueId(spool_ids[0], 1), QueueId(spool_ids[2], 1)]) == [spool_ids[0], spool_ids[2]]
+    assert bench.entry_count() == 1
+
+
+def test_a_claim_has_a_flush_that_came_while_it_read(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looking_module, "SLICE", 1)
+    spool_ids = [bench.put([b"r@d.example"]) for _ in range(20)]
+    defer_all(bench)
+    claiming = bench.queue.claim(Filter(), None, 100)
+    bench.harness.advance(0.01)
+    bench.harness.advance(0.01)
+    flushing = bench.queue.visit_all(Filter(), bench.now())
+    claimed = [entry for message in bench.wait(claiming).messages for entry in message.entries]
+    assert len(claimed) == len(spool_ids)
+    assert all(entry.due_at <= bench.now() for entry in claimed)
+    bench.wait(flushing)
+
+
+def test_a_claim_reads_again_what_was_changed_while_it_read(
+    bench: Bench, harness: ChunkHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking_module, "SLICE", 1)
+    spool_ids = [bench.put(addresses(2)) for _ in range(200)]
+    defer_all(bench)
+    opened = opened_for(harness)
+    claiming = bench.queue.claim(Filter(), None, 1000)
+    while not opened:
+        bench.harness.advance(0.001)
+    assert bench.remove([QueueId(spool_ids[0], 1)]) == []
+    assert not claiming.called
+    assert in_memory(bench) == 0, "it rests again"
+    page = bench.wait(claiming)
+    assert ids(page.messages) == [QueueId(one, at) for one in spool_ids for at in (1, 2)][1:]
+    bench.queue.give_back(ids(page.messages), bench.now())
+    harness.disk.fault = None
+    again = Bench(harness, harness.restart(bench.queue))
+    assert again.entry_count() == 2 * len(spool_ids) - 1
 
 
 def test_a_flush_finds_it(bench: Bench) -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import deque
+from collections.abc import Callable
 
 import pytest
 
 from mailismus.config.values.settings import DestinationSettings
 from tests.deliver.harness import Bench
 from tests.fakes.sink import Act, Action, Sink
+
+TOO_FAST = b"450 4.7.1 You send too fast, slow down\r\n"
 
 
 def test_never_more_than_the_rate_in_any_minute_and_evenly() -> None:
@@ -130,6 +134,77 @@ def test_a_receiver_that_breaks_off_what_is_too_much_gets_less(over: Act) -> Non
     bench.run(60)
     assert len(sink.acknowledged()) == 960
     assert bench.statuses() == {"sent": 960}
+
+
+def too_fast(bench: Bench, most: int) -> Callable[[Sink], Action]:
+    """The answers of a receiver that takes so many messages in 60 s."""
+    taken: deque[float] = deque()
+
+    def answer(_: Sink) -> Action:
+        now = bench.clock.seconds()
+        while taken and now - taken[0] >= 60:
+            taken.popleft()
+        if len(taken) >= most:
+            return TOO_FAST
+        taken.append(now)
+        return b"250 ok\r\n"
+
+    return answer
+
+
+def mails(sink: Sink) -> list[bytes]:
+    """The MAIL commands that a connection got."""
+    return [command for command in sink.commands if command.startswith(b"MAIL")]
+
+
+def behind_the_refused(sink: Sink) -> list[bytes]:
+    """Those behind the first that was refused."""
+    return mails(sink)[sink.messages + 1 :]
+
+
+@pytest.mark.parametrize("maxpipeline", [1, 25])
+def test_a_receiver_that_says_too_fast_to_mail_gets_nothing_more_over_that_session(maxpipeline: int) -> None:
+    bench = Bench(client_maxpipeline=maxpipeline, maxserverconnections=1)
+    bench.network.latency_s = 0.01
+    sink = bench.sink()
+    sink.script["MAIL"] = too_fast(bench, 20)
+    bench.task.start()
+    for number in range(100):
+        bench.put(b"r%d@b.example" % number)
+    bench.run(5, 0.02)
+    assert len(sink.acknowledged()) == 20
+    assert bench.statuses() == {"sent": 20, "deferred": 2}
+    assert [behind_the_refused(one) for one in sink.connections] == [[], []]
+    bench.run(600, 0.25)
+    found = bench.statuses()
+    assert found["sent"] + found["deferred"] == 100  # each was tried once, and nothing is left behind
+    assert found["deferred"] <= 15
+    assert not any(behind_the_refused(one) for one in sink.connections)
+
+
+def test_each_connection_is_told_once_that_it_is_too_fast() -> None:
+    bench = Bench()
+    bench.network.latency_s = 0.01
+    sink = bench.sink()
+    sink.script["MAIL"] = too_fast(bench, 50)
+    bench.task.start()
+    for number in range(500):
+        bench.put(b"r%d@b.example" % number)
+    bench.run(10, 0.1)
+    refused = len(sink.connections) - sum(one.messages == len(mails(one)) for one in sink.connections)
+    assert bench.statuses() == {"sent": 50, "deferred": refused}
+    assert refused <= 2 * sink.most_open + 2
+
+
+def test_what_is_said_to_a_recipient_holds_up_no_other_message() -> None:
+    bench = Bench(maxserverconnections=1)
+    sink = bench.sink({"RCPT": lambda sink: TOO_FAST if b"r5@" in sink.commands[-1] else b"250 ok\r\n"})
+    bench.task.start()
+    for number in range(10):
+        bench.put(b"r%d@b.example" % number)
+    bench.run(5)
+    assert bench.statuses() == {"sent": 9, "deferred": 1}
+    assert len(sink.connections) == 1
 
 
 @pytest.mark.parametrize("step", ["greeting", "MAIL", "dot"])

@@ -135,7 +135,11 @@ def test_a_part_of_the_last_reply() -> None:
     ("word", "hint"),
     [
         ("", "write ID"),
+        ("hello", "is no filter: write ID"),
         ("hello", "16 upper-case"),
+        ("slow.test", r"did you mean domain=slow\.test\? Else write ID"),
+        ("ann@slow.test", r"did you mean recipient=ann@slow\.test\?"),
+        ("slow.\x07test", "is no filter: write ID"),
         ("000000010000002a", "16 upper-case"),
         ("000000010000002A-0", "16 upper-case"),
         ("colour=red", "write ID"),

@@ -20,6 +20,7 @@ from mailismus.disk.interface import IFile
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError
 from mailismus.providers import PROVIDERS, Providers
+from mailismus.queue.convert.conversion import convert, tools_of
 from mailismus.queue.files.mark import MARK
 from tests.chunk.harness import ChunkHarness
 from tests.clustered.harness import ClusteredHarness, queue_settings
@@ -184,6 +185,40 @@ def test_every_command_refuses_the_directory_of_another_with_file_and_line(
             f'{config}:3: <queue provider> is "clustered", but {queue} holds a queue of provider novelty'
         )
     assert snapshot(queue) == before
+
+
+@pytest.mark.parametrize(("whose", "other"), list(permutations(PROVIDERS.names, 2)))
+def test_the_conversion_is_advised_where_there_is_one(queue: Path, whose: str, other: str) -> None:
+    (queue / MARK).write_text(f"{whose} {PROVIDERS.named(whose).formats[-1]}\n")
+    with pytest.raises(StartError) as refused:
+        PROVIDERS.configured(settings(queue, other))
+    what, _, advice = refused.value.text.partition(f"holds a queue of provider {whose}: ")
+    assert what.startswith(f'<queue provider> is "{other}"')
+    if {whose, other} <= set(IN_FILES):  # each of these conversions is made by tests/convert
+        assert advice == f"write that, or another <rootpath>, or convert it: mailismus queue convert --to {other}"
+        return
+    until = "write that until its mail is delivered, and then another <rootpath>"
+    assert advice == f"{until}: a queue of provider {whose} can't be converted to {other}"
+    before = snapshot(queue)
+    tools = tools_of(PROVIDERS, PosixDisk(), lambda: 0.0, lambda what, done, total: None)
+    with pytest.raises(StartError, match="can't be converted") as refused:
+        convert(settings(queue, whose), PROVIDERS.named(other), tools)
+    assert refused.value.status == 69
+    assert snapshot(queue) == before
+
+
+@pytest.mark.parametrize(
+    ("mark", "advice"),
+    [
+        ("unheard 1", "write another <rootpath>, or start the Mailismus that wrote it"),
+        ("novelty 4", "write that, or another <rootpath>"),
+    ],
+)
+def test_no_conversion_is_advised_of_what_this_version_does_not_read(queue: Path, mark: str, advice: str) -> None:
+    (queue / MARK).write_text(f"{mark}\n")
+    with pytest.raises(StartError) as refused:
+        TABLE.configured(settings(queue, "clustered"))
+    assert refused.value.text.partition(f"provider {mark.split()[0]}: ")[2] == advice
 
 
 def checksums(path: Path) -> dict[str, str]:

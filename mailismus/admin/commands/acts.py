@@ -185,7 +185,8 @@ def _result_lines(found: ShownAct) -> Iterator[str]:
     kept = f", {one.removed} of them for good" if one.removed else ""
     yield f"{one.name}: {_count(one.entries, 'entry', 'entries')} {_DONE[one.order.kind]}{kept}"
     if found.waiting:
-        yield f"{found.waiting} more are out for delivery: those that come back are {_DONE[one.order.kind]} then"
+        more, back = ("is", "if it comes back, it is") if found.waiting == 1 else ("are", "those that come back are")
+        yield f"{found.waiting} more {more} out for delivery: {back} {_DONE[one.order.kind]} then"
     if one.state is ActState.INTERRUPTED:
         yield f"It was interrupted; to go on: mailismus queue acts --resume {one.name}"
 

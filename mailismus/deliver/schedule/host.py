@@ -42,8 +42,8 @@ class Connection:
     """One connection: its jobs, as the schedule sees them."""
 
     __slots__ = (
-        *("begun", "carrier", "host", "idle_number", "is_idle", "is_leaving", "is_listed", "is_standing", "jobs"),
-        *("made_at", "mx_set", "number", "place", "queue", "sender"),
+        *("begun", "carrier", "has_enough", "host", "idle_number", "is_idle", "is_leaving", "is_listed", "is_standing"),
+        *("jobs", "made_at", "mx_set", "number", "place", "queue", "sender"),
     )
 
     def __init__(self, number: int, host: Host, mx_set: MxSet, made_at: float) -> None:
@@ -73,6 +73,8 @@ class Connection:
         """Connections that became idle later have higher ones."""
         self.is_leaving = False
         """Whether it takes no more jobs."""
+        self.has_enough = False
+        """Whether MAIL was answered over it with a sign of too much: it begins no other transaction."""
         self.sender: bytes | None = None
         """The sender of the small message for which it was made, or used again; None: it was another one, or it is idle."""
 
@@ -99,6 +101,10 @@ class Connection:
     def stand(self) -> None:
         """Note that greeting and EHLO were accepted."""
         self.is_standing = True
+
+    def refuse_more(self) -> None:
+        """Begin no other transaction: MAIL was answered with a sign of too much."""
+        self.has_enough = True
 
     def carry(self, carrier: Carrier) -> None:
         """Set the session over it."""

@@ -30,6 +30,8 @@ NEW_MARK = "provider.new"
 
 _LONGEST = 100
 """Bytes; a longer file is no mark."""
+ADVICE = "write that, or another <rootpath>"
+"""What can be done about the queue of another provider, whichever the two are."""
 _LINE = re.compile(rb"([a-z]{1,32}) ([1-9][0-9]{0,8})\n").fullmatch
 
 
@@ -89,12 +91,12 @@ def ensure_mark(disk: IDisk, queue_path: str, mark: Mark) -> None:
     disk.sync_directory(queue_path)  # the start that wrote it may have been killed before its sync
 
 
-def refuse_other(found: Mark, name: str, formats: tuple[int, ...], queue_path: str) -> None:
-    """Raise `StartError` unless the mark is of this provider (78) and of one of these formats (65)."""
+def refuse_other(found: Mark, name: str, formats: tuple[int, ...], queue_path: str, advice: str = ADVICE) -> None:
+    """Raise `StartError` unless the mark is of this provider (78) and of one of these formats (65). `advice`: what can be
+    done about another provider's queue, where more is known of the two."""
     if found.name != name:
         what = f'<queue provider> is "{name}", but {queue_path} holds a queue of provider {found.name}'
-        ways = f"write that, or another <rootpath>, or convert it: mailismus queue convert --to {name}"
-        raise StartError(os.EX_CONFIG, f"{what}: {ways}", "mta/queue/@provider")
+        raise StartError(os.EX_CONFIG, f"{what}: {advice}", "mta/queue/@provider")
     refuse_format(found, formats, queue_path)
 
 

@@ -38,6 +38,7 @@ from mailismus.queue.interface import (
 from mailismus.queue.pages import claim_page
 from mailismus.queue.providers.chunk.control.drafts import ChunkDraft
 from mailismus.queue.providers.chunk.control.requests import MAX_ENVELOPE_BYTES
+from mailismus.queue.providers.chunk.index.known import KnownChunk
 from mailismus.queue.providers.chunk.parts import ChunkParts
 from mailismus.queue.providers.chunk.read.looking import LOOKED_AT
 
@@ -193,16 +194,20 @@ class ChunkQueue:
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self._search(wanted, after, limit))
 
-    async def _search(self, wanted: Filter, after: object | None, limit: int, most: int = LOOKED_AT) -> Page:
+    async def _search(self, wanted: Filter, after: object | None, limit: int) -> Page:
         await self.parts.scanning.wait()
-        return await self.parts.looking.search(wanted, after, limit, self.parts.scanning.gaps(), most)
+        return await self.parts.looking.search(wanted, after, limit, self.parts.scanning.gaps(), LOOKED_AT)
 
     def claim(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self._claim(wanted, after, limit))
 
     async def _claim(self, wanted: Filter, after: object | None, limit: int) -> Page:
-        page = await self._search(wanted, after, limit, most=limit)
-        loading = self.parts.loading.bring({message.spool_id for message in page.messages})
+        parts, read = self.parts, dict[SpoolId, KnownChunk]()
+        await parts.scanning.wait()
+        with self._resting.watch() as left:
+            page = await parts.looking.search(wanted, after, limit, parts.scanning.gaps(), limit, read)
+            parts.loading.enter(read, left)
+        loading = parts.loading.bring({message.spool_id for message in page.messages})
         if loading is not None:
             await loading
         return claim_page(page, wanted, self._index)

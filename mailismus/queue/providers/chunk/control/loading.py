@@ -2,15 +2,15 @@
 
     due -> read in a worker, `MOST_READ` at a time -> in memory with all of their entries -> taken
 
-*Rules*: a message is read once, whoever asks. A take loads what it has room for, and nothing while `MOST_WAITING` entries
-wait in memory. What can't be read is due again after `UNREADABLE_S`; it is never taken for settled.
+*Rules*: a message is read once, whoever asks, by a claim too. A take loads what it has room for, and nothing while
+`MOST_WAITING` entries wait in memory. What can't be read is due again after `UNREADABLE_S`; it is never taken for settled.
 
 *Not here*: when a message goes to rest (`control.ledger`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from twisted.internet.defer import Deferred, succeed
@@ -20,6 +20,7 @@ from mailismus.disk.worker import IWorker
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Message, Shares
 from mailismus.queue.providers.chunk.control.ledger import ChunkLedger
+from mailismus.queue.providers.chunk.index.known import KnownChunk
 from mailismus.queue.providers.chunk.index.rows import RestingFacts
 from mailismus.queue.providers.chunk.read.messages import read_messages
 from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
@@ -90,18 +91,28 @@ class ChunkLoading:
         found = [(spool_id, row) for spool_id in spool_ids if (row := self._resting.find(spool_id)) is not None]
         return Deferred.fromCoroutine(self._bring(found)) if found else None
 
+    def enter(self, read: Mapping[SpoolId, KnownChunk], left: Collection[SpoolId]) -> None:
+        """Have these in memory, as they were read from their files. `left`: messages that have ceased to rest since. Those,
+        and those of which something does not check, are passed over: `bring` reads them."""
+        changed = frozenset(left)
+        for spool_id, known in read.items():
+            row = self._resting.find(spool_id)
+            if row is None or spool_id in changed or known.is_spoiled or self._resting.rows.is_loading(row):
+                continue
+            self._ledger.wake(row, self._resting.rows.facts(row), known)
+
     async def _bring(self, found: Sequence[tuple[SpoolId, int]]) -> None:
-        begun = [row for _, row in found if not self._resting.rows.is_loading(row)]
+        begun: list[int] = []
         others: list[Deferred[None]] = []
         for spool_id, row in found:
             if self._resting.rows.is_loading(row):
                 other: Deferred[None] = Deferred()
                 self._waiting[spool_id].append(other)
                 others.append(other)
-        for spool_id, row in found:
-            if row in begun:
+            else:
                 self._waiting[spool_id] = []
                 self._resting.begin_loading_one(row)
+                begun.append(row)
         for first in range(0, len(begun), MOST_READ):
             await self._load(begun[first : first + MOST_READ])
         for other in others:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 
 import attrs
 
@@ -42,6 +43,8 @@ class RestingChunks:
         self._counts = dict.fromkeys(Area, AreaCount())
         self._limits: list[Latest] = []
         """Of this run, for messages that a start finds later."""
+        self._watches: list[list[SpoolId]] = []
+        """Of each `watch` under way: messages that have ceased to rest."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -74,6 +77,19 @@ class RestingChunks:
         facts = self.rows.facts(row)
         self.rows.remove(row)
         self._count(facts, -1)
+        for left in self._watches:
+            left.append(facts.spool_id)
+
+    @contextmanager
+    def watch(self) -> Iterator[list[SpoolId]]:
+        """Note the messages that cease to rest meanwhile, also where they rest again: what was read of all others at any
+        time since is what their files say."""
+        left: list[SpoolId] = []
+        self._watches.append(left)
+        try:
+            yield left
+        finally:
+            self._watches = [one for one in self._watches if one is not left]
 
     def _count(self, facts: RestingFacts, sign: int) -> None:
         for area, count in facts.counts.items():

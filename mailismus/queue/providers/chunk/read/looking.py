@@ -63,9 +63,17 @@ class ChunkLooking:
         areas = {area: _total(sums[area].count(), self._resting.count_in(area)) for area in Area}
         return Summary(areas, not gaps, gaps, refusing)
 
-    async def search(self, wanted: Filter, after: object | None, limit: int, gaps: tuple[Gap, ...], most: int) -> Page:
+    async def search(
+        self,
+        wanted: Filter,
+        after: object | None,
+        limit: int,
+        gaps: tuple[Gap, ...],
+        most: int,
+        read: dict[SpoolId, KnownChunk] | None = None,
+    ) -> Page:
         """As `IQueue.search`. `gaps`: those that are known before, told with the first page. `most`: messages that are
-        looked at, at most."""
+        looked at, at most. `read`: gets those of the page that were read from their files, whole."""
         if isinstance(after, _Cursor):
             cursor, gaps = after, ()
         else:
@@ -80,6 +88,8 @@ class ChunkLooking:
                 entries = [] if known is None else _matching(known, wanted, behind)
                 if known is not None and entries:
                     found.append(attrs.evolve(known.message, entries=entries[:limit]))
+                    if read is not None and self._index.messages.get(known.message.spool_id) is not known:
+                        read[known.message.spool_id] = known
                 if len(entries) > limit:
                     behind = entries[limit - 1].number
                     limit = 0
