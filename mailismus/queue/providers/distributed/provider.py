@@ -185,6 +185,9 @@ class DistributedQueue:
         times = (ready, self._index.next_due(area), self.parts.firing.next_due(area))
         return min((at for at in times if at is not None), default=None)
 
+    def may_try(self, spool_id: SpoolId) -> bool:
+        return self.parts.lease.is_sure
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return self.parts.contents.read(spool_id)
 
