@@ -27,6 +27,8 @@ class Condition(enum.Enum):
     """Neither rows nor marks."""
     DAMAGED = "damaged"
     UNDER_WAY = "under way"
+    ELSEWHERE = "elsewhere"
+    """Another server has it."""
 
 
 @attrs.frozen
@@ -80,6 +82,6 @@ async def _lost(rows: IRows, share: Share, numbers: frozenset[int]) -> frozenset
         if mark is None:
             if await rows_of(rows, ENQUEUED, origin):
                 return None
-        elif mark.successor != share.name.enqueue_id:
+        elif not mark.leads_to(share.name):
             lost.add(number)
     return frozenset(lost)
