@@ -31,14 +31,22 @@ WHOLE = 0
 
 @attrs.frozen
 class EntryMark:
-    """A mark. `successor`: the share that would go on, if it is not gone; None: none does."""
+    """A mark. `goes_to`: the share that goes on, or would if the entry were not gone. `is_unreadable`: one does, and it is
+    not known which."""
 
     is_gone: bool
-    successor: ShareName | None
+    goes_to: ShareName | None = None
+    is_unreadable: bool = False
 
-    def leads_to(self, share: ShareName) -> bool:
-        """Whether this share goes on with the entry."""
-        return not self.is_gone and self.successor is not None and self.successor.enqueue_id == share.enqueue_id
+    @property
+    def moved_to(self) -> ShareName | None:
+        """The share that goes on; None: none does."""
+        return None if self.is_gone else self.goes_to
+
+    @property
+    def successor(self) -> UUID | None:
+        """The id of the share that goes on."""
+        return None if self.moved_to is None else self.moved_to.enqueue_id
 
 
 class Marks:
@@ -53,7 +61,7 @@ class Marks:
             is_gone = row["done_at"] is not None or row["removed_at"] is not None
             goes_to = row["moved_to"] if row["bounced_to"] is None else row["bounced_to"]
             if is_gone or goes_to is not None:
-                self._marks[name, number] = EntryMark(is_gone, _name_in(goes_to))
+                self._marks[name, number] = _mark_of(goes_to, is_gone=is_gone)
 
     def of(self, name: UUID, number: int) -> EntryMark | None:
         """The mark of an entry; None: it lives. Its own counts before that of its share, which came later, for the rest."""
@@ -61,7 +69,7 @@ class Marks:
 
     def is_any_moved(self, name: UUID) -> bool:
         """Whether an entry of this share has moved."""
-        return any(mark.successor is not None for (other, _), mark in self._marks.items() if other == name)
+        return any(mark.goes_to is not None for (other, _), mark in self._marks.items() if other == name)
 
 
 def done_mark(name: ShareName, number: int, at: float) -> Put:
@@ -86,12 +94,16 @@ def trigger_of(name: ShareName) -> ShareTrigger:
     return ShareTrigger(place.queue_name, place.slice_start, place.bucket, name.enqueue_id)
 
 
+def name_of(trigger: ShareTrigger) -> ShareName:
+    """The share that a trigger is of."""
+    return ShareName(SharePlace(trigger.queue_name, trigger.slice_start, trigger.bucket), trigger.enqueue_id)
+
+
 def _mark(name: ShareName, number: int, cell: str, value: Value, at: float) -> Put:
     return Put(DELETED, (*name.place.key, name.enqueue_id, number), {cell: value}, at)
 
 
-def _name_in(goes_to: Value) -> ShareName | None:
+def _mark_of(goes_to: Value, *, is_gone: bool) -> EntryMark:
     trigger = read_trigger(goes_to) if isinstance(goes_to, bytes) else None
-    if trigger is None:
-        return None
-    return ShareName(SharePlace(trigger.queue_name, trigger.slice_start, trigger.bucket), trigger.enqueue_id)
+    is_unreadable = trigger is None and not is_gone
+    return EntryMark(is_gone, None if trigger is None else name_of(trigger), is_unreadable)

@@ -82,6 +82,6 @@ async def _lost(rows: IRows, share: Share, numbers: frozenset[int]) -> frozenset
         if mark is None:
             if await rows_of(rows, ENQUEUED, origin):
                 return None
-        elif not mark.leads_to(share.name):
+        elif mark.successor != share.name.enqueue_id:
             lost.add(number)
     return frozenset(lost)

@@ -37,10 +37,10 @@ def losers_of(batch: SettleBatch, marks: Marks) -> Iterator[Rival]:
         mark, own = marks.of(name, number), mine.get(number)
         if mark is None:
             continue  # the slice was removed meanwhile
-        if own is not None and not mark.leads_to(own):
+        if own is not None and mark.successor != own.enqueue_id:
             yield Rival(own, number)
-        elif own is None and mark.successor is not None:
-            yield Rival(mark.successor, number)
+        elif own is None and mark.goes_to is not None:
+            yield Rival(mark.goes_to, number)
 
 
 def marks_of_the_gone(batch: SettleBatch, marks: Marks, at: float) -> list[Put]:

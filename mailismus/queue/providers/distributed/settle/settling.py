@@ -196,8 +196,8 @@ class ShareSettling:
             ended.add(rival)
             await rows.write([removed_mark(rival.share, rival.number, now)])
             mark = Marks(await rows_of(rows, DELETED, rival.share)).of(rival.share.enqueue_id, rival.number)
-            if mark is not None and mark.successor is not None:
-                todo.append(Rival(mark.successor, rival.number))
+            if mark is not None and mark.goes_to is not None:
+                todo.append(Rival(mark.goes_to, rival.number))
             self._hand.end_rival(rival.share, rival.number)
             found = await read_share(rows, rival.share)
             if found.condition is Condition.OVER and found.share is not None:
