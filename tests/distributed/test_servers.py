@@ -228,6 +228,23 @@ def test_bounces_stay_with_the_server_that_made_them(servers: Servers, first: No
     check_that_nothing_is_left(servers, other)
 
 
+def test_the_bounces_of_one_round_have_one_heir(servers: Servers, first: Node, second: Node) -> None:
+    first.put(addresses(6))
+    one, other = (first, second) if (taken := first.take_ids()) else (second, first)
+    taken = taken or second.take_ids()
+    third = servers.start("third")
+    for some in (taken[:2], taken[2:4], taken[4:]):
+        one.commit((), [Settlement(queue_id, Area.BOUNCES, one.now(), 1, NO_REPLY) for queue_id in some])
+        servers.advance(1)
+    one.take_ids(Area.BOUNCES)
+    one.kill()
+    found: list[list[QueueId]] = []
+    for _ in range(61):
+        servers.advance(1)
+        found += [some for node in (other, third) if (some := node.take_ids(Area.BOUNCES))]
+    assert [sorted(some) for some in found] == [sorted(taken)]
+
+
 def test_an_act_does_not_take_what_another_server_has_claimed_and_says_so(
     servers: Servers, first: Node, second: Node
 ) -> None:

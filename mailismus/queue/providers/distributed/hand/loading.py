@@ -28,6 +28,7 @@ from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import Delivered, HeldShare
 from mailismus.queue.providers.distributed.hand.owning import OwnClock, Owned, Owning
 from mailismus.queue.providers.distributed.hand.reading import Condition, FoundShare, read_share
+from mailismus.queue.providers.distributed.hand.rounds import Beside, OtherBounces
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.stores import Stores
@@ -65,6 +66,7 @@ class TriggerLoading:
     def __init__(
         self, hand: Hand, stores: Stores, owning: Owning, lease: ServerLease, reactor: IReactorTime, clock: OwnClock
     ) -> None:
+        self._bounces = OtherBounces(stores.rows, hand, owning)
         self._hand, self._stores, self._owning, self._lease = hand, stores, owning, lease
         self._reactor, self._now, self._elapsed = reactor, clock.now, clock.elapsed
         self._line: deque[_Waiting] = deque()
@@ -118,13 +120,17 @@ class TriggerLoading:
     async def _run(self) -> None:
         while self._line and not self._is_closed and self._hand.has_room(self._now()):
             waiting = await self._ready_of(self._next())
-            for one, found in zip(waiting, await together(self._read(one) for one in waiting), strict=True):
-                if found is None:
+            for one, loaded in zip(waiting, await together(self._load(one) for one in waiting), strict=True):
+                if loaded is None:
                     self._again(one, PAUSE_S)
-                elif one.delivered.is_lost:
+                    continue
+                found, beside = loaded
+                if one.delivered.is_lost:
                     self._hand.end_use(one.held)
                 else:
                     self._found(one, found)
+                for other in beside:
+                    self._add_beside(other)
         self._is_running = False
 
     async def _ready_of(self, waiting: list[_Waiting]) -> list[_Waiting]:
@@ -153,10 +159,24 @@ class TriggerLoading:
                 waiting.append(one)
         return waiting
 
+    async def _load(self, waiting: _Waiting) -> tuple[FoundShare, Sequence[Beside]] | None:
+        """A share as it was found, and what comes with it; None: the database is away."""
+        found = await self._read(waiting)
+        if found is None or found.share is None or found.condition is not Condition.LIVES:
+            return None if found is None else (found, ())
+        return found, await self._bounces.of(found.share, self._now())
+
+    def _add_beside(self, other: Beside) -> None:
+        held, found = other.held, other.found
+        held.learn(found.share, found.left, is_split=found.is_split)
+        if not self._hand.is_elsewhere(held, None):
+            self._hand.add(held, None, self._now(), is_due=True)
+        self._hand.end_use(held)
+
     async def _read(self, waiting: _Waiting) -> FoundShare | None:
         """What was found; None: the database is away."""
         try:
-            if await self._owning.own(waiting.held, waiting.since if waiting.is_new else None) is Owned.NOT:
+            if not await self._is_ours(waiting):
                 if waiting.numbers is None:
                     await self._owning.leave(waiting.held, [waiting.delivered])
                 return FoundShare(Condition.ELSEWHERE)
@@ -168,6 +188,14 @@ class TriggerLoading:
         except StoreFailure:
             return None
         return found
+
+    async def _is_ours(self, waiting: _Waiting) -> bool:
+        """Whether a share is this server's by now. Raises `NotDone`."""
+        held = waiting.held
+        is_bounce = held.name.place.queue_name == Area.BOUNCES.value
+        if is_bounce and not held.here and not await self._bounces.leads(held.name):
+            return False
+        return await self._owning.own(held, waiting.since if waiting.is_new else None) is not Owned.NOT
 
     def _again(self, waiting: _Waiting, delay_s: float) -> None:
         def append() -> None:
