@@ -15,7 +15,7 @@ from uuid import UUID
 
 import attrs
 
-from mailismus.queue.providers.distributed.format.share import ShareName
+from mailismus.queue.providers.distributed.format.share import ShareName, SharePlace
 from mailismus.queue.providers.distributed.format.tables import DELETED
 from mailismus.queue.providers.distributed.format.trigger import ShareTrigger, read_trigger, write_trigger
 from mailismus.queue.providers.distributed.stores.rows import Put, Row, Value
@@ -26,9 +26,15 @@ WHOLE = 0
 
 @attrs.frozen
 class EntryMark:
-    """A mark. `successor`: the share that goes on; None: none does."""
+    """A mark. `moved_to`: the share that goes on; None: none does. `is_unreadable`: one does, and it is not known which."""
 
-    successor: UUID | None
+    moved_to: ShareName | None = None
+    is_unreadable: bool = False
+
+    @property
+    def successor(self) -> UUID | None:
+        """The id of the share that goes on."""
+        return None if self.moved_to is None else self.moved_to.enqueue_id
 
 
 class Marks:
@@ -43,7 +49,7 @@ class Marks:
             is_gone = row["done_at"] is not None or row["removed_at"] is not None
             moved_to = row["moved_to"]
             if is_gone or moved_to is not None:
-                self._marks[name, number] = EntryMark(None if is_gone else _successor_in(moved_to))
+                self._marks[name, number] = EntryMark() if is_gone else _moved(moved_to)
 
     def of(self, name: UUID, number: int) -> EntryMark | None:
         """The mark of an entry; None: it lives. Its own counts before that of its share, which came later, for the rest."""
@@ -75,10 +81,15 @@ def trigger_of(name: ShareName) -> ShareTrigger:
     return ShareTrigger(place.queue_name, place.slice_start, place.bucket, name.enqueue_id)
 
 
+def name_of(trigger: ShareTrigger) -> ShareName:
+    """The share that a trigger is of."""
+    return ShareName(SharePlace(trigger.queue_name, trigger.slice_start, trigger.bucket), trigger.enqueue_id)
+
+
 def _mark(name: ShareName, number: int, cell: str, value: Value, at: float) -> Put:
     return Put(DELETED, (*name.place.key, name.enqueue_id, number), {cell: value}, at)
 
 
-def _successor_in(moved_to: Value) -> UUID | None:
+def _moved(moved_to: Value) -> EntryMark:
     trigger = read_trigger(moved_to) if isinstance(moved_to, bytes) else None
-    return None if trigger is None else trigger.enqueue_id
+    return EntryMark(is_unreadable=True) if trigger is None else EntryMark(name_of(trigger))

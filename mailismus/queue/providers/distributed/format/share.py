@@ -190,6 +190,16 @@ def _origin_of(head: Row) -> ShareName | None:
     return ShareName(SharePlace(_text(queue), _number(head["origin_slice"]), _whole(head["origin_bucket"])), name)
 
 
+def place_of(row: Row) -> ShareName | None:
+    """The share that a row of the index names; None: it is malformed."""
+    queue, start, bucket, name = row["queue_name"], row["slice_start"], row["bucket"], row["enqueue_id"]
+    if not (
+        isinstance(queue, str) and isinstance(start, int | float) and isinstance(bucket, int) and isinstance(name, UUID)
+    ):
+        return None
+    return ShareName(SharePlace(queue, float(start), bucket), name)
+
+
 def to_signed(spool_id: SpoolId) -> int:
     """The database has no unsigned numbers."""
     return spool_id - 2 * _SIGNED if spool_id >= _SIGNED else spool_id

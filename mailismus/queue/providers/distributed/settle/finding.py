@@ -7,7 +7,7 @@ from uuid import UUID
 
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.distributed.format.share import ShareName, SharePlace, to_signed
+from mailismus.queue.providers.distributed.format.share import ShareName, SharePlace, place_of, to_signed
 from mailismus.queue.providers.distributed.format.slices import bucket_of
 from mailismus.queue.providers.distributed.format.tables import ENQUEUED, EPOCHS, MAILS
 from mailismus.queue.providers.distributed.identity.epochs import COUNTER_BITS
@@ -26,7 +26,7 @@ class ShareFinding:
         """Those that may have entries. Raises `NotDone`."""
         indexed = await self.index_of(spool_id)
         if indexed:
-            return [name for row in indexed if row["closed_at"] is None and (name := _name_of(row)) is not None]
+            return [name for row in indexed if row["closed_at"] is None and (name := place_of(row)) is not None]
         return await self._by_epoch(spool_id)
 
     async def index_of(self, spool_id: SpoolId) -> list[Row]:
@@ -68,12 +68,3 @@ def _heads_of(rows: Sequence[Row], spool_id: int) -> Iterator[UUID]:
         name = row["enqueue_id"]
         if row["number"] == 0 and row["spool_id"] == spool_id and isinstance(name, UUID):
             yield name
-
-
-def _name_of(row: Row) -> ShareName | None:
-    queue, start, bucket, name = row["queue_name"], row["slice_start"], row["bucket"], row["enqueue_id"]
-    if not (
-        isinstance(queue, str) and isinstance(start, int | float) and isinstance(bucket, int) and isinstance(name, UUID)
-    ):
-        return None
-    return ShareName(SharePlace(queue, float(start), bucket), name)

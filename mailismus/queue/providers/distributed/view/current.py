@@ -19,6 +19,10 @@ class CurrentView:
         """Begin to use them. Raises `StartError` (78) where the history forbids them, `NotDone`."""
         self._known = await self._history.adopt(self._wanted)
 
+    async def look(self) -> None:
+        """Learn the settings that there were, and add none: the queue is read. Raises `NotDone`."""
+        self._known = await self._history.versions() or self._known
+
     def writing(self) -> ViewSettings:
         """By which rows are put in."""
         return self._wanted
