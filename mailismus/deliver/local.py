@@ -197,9 +197,13 @@ class LocalDeliveries:
             self._next_slow = self._clock.callLater(SLOW_S, self.dispatch)
 
     def _serve(self, user: bytes, job: Job, now: float) -> None:
-        """Begin, park or defer a job of this user."""
+        """Begin, park, defer or give back a job of this user."""
         block = self._underway.blockage_of(user, now)
-        if block is None:
+        if not self._queue.may_try(job.message.spool_id):
+            self._turns.update(user)
+            self._settling.give_back(job, 0.0)
+            self._held.free(job.message.sender, 1)
+        elif block is None:
             job.begin(now)
             self._underway.begin(job, user)
             self._shares.hold(job.message)

@@ -12,7 +12,7 @@ consequences of an outcome (`sessions`, `settling`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol as Seam
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -55,6 +55,7 @@ class ClientSessionOwner(HostSessionOwner["ClientSession"], Seam):
     """The owner of all sessions, as one session uses it."""
 
     conversions: Conversions
+    may_try: Callable[[SpoolId], bool]
     max_idle_s: float
     """How long a session stays open without work."""
 
@@ -279,6 +280,9 @@ class ClientSession(HostSession):
         """Ask for the next job that the host takes, and begin to count its time. None: there is none, or its message is
         converted first."""
         job, fields = self._converting, self.fields
+        if job is not None and job.form is not None and not self._owner.may_try(job.message.spool_id):
+            self._put_back_converting()  # the owner is asked about it again
+            job = None
         if job is not None:
             if job.form is None:
                 return None
@@ -361,7 +365,7 @@ class ClientSession(HostSession):
             self._extend()
 
     def _put_back_converting(self) -> None:
-        """Give a job back whose message is converted: the session ends."""
+        """Give a job back whose message is converted: the session ends, or may not try it any more."""
         job, self._converting = self._converting, None
         asked, self._asked = self._asked, None
         if job is not None:

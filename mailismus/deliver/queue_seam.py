@@ -50,5 +50,8 @@ class DeliveryQueue(Protocol):
     def when_may_begin(self) -> Deferred[None]:
         """Fires when fewer than `queue.not_durable.MAX_IN_DOUBT` outcomes are in doubt."""
 
+    def may_try(self, spool_id: SpoolId) -> bool:
+        """Whether what is out of this message may be tried now; False: it is given back. See `queue.interface.IQueue`."""
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         """The content: bytes if it is in memory, else in pieces. Raises or fails with `StorageError`."""

@@ -6,6 +6,7 @@
 - A session ends with its transaction when it has had `maxmessages`, is older than `maxage_active`, or its set has fewer
   connections than it uses (a window that was cut). An idle one ends after `maxage_idle`, or when its worker is needed.
 - While the queue allows no transaction, connections keep their jobs and begin when it does.
+- The queue is asked about each job as its transaction begins. What it may have taken back is given back untried.
 - Nothing is done for other jobs from within an engine's call: `serve` follows in a turn of its own.
 
 *Not here*: what follows from replies and failures (`verdicts`), the place of each job (`schedule`), opening connections
@@ -99,6 +100,7 @@ class Sessions(SessionVerdicts):
         self._settings = settings
         self._clock = clock
         self.read: Callable[[SpoolId], bytes | Deferred[IContent]] = queue.read
+        self.may_try: Callable[[SpoolId], bool] = queue.may_try
         self.quirks = QuirkMemory()
         self.tls = TlsClients(clock)
         self.conversions = Conversions(queue.read, clock)
@@ -286,6 +288,9 @@ class Sessions(SessionVerdicts):
         if not self._request_begin(connection, is_ahead=is_ahead) or not self._may_go_on(connection, now):
             return None
         job = self.schedule.next_job(connection, now)
+        while job is not None and not self.may_try(job.message.spool_id):
+            self.give_back(job, connection)
+            job = self.schedule.next_job(connection, now)
         if job is not None:
             self._settling.counters.count_transaction()
             if job.concurrency is not None:

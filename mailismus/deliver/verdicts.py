@@ -38,6 +38,7 @@ from mailismus.deliver.protocol import ClientSession
 from mailismus.deliver.route import HOST_NONE, NextHop
 from mailismus.deliver.schedule.destdb import HostFailure
 from mailismus.deliver.schedule.destination import Destination
+from mailismus.deliver.schedule.host import Connection
 from mailismus.deliver.schedule.schedule import Schedule
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.tls_clients import TlsClients
@@ -174,6 +175,11 @@ class SessionVerdicts:
             self._settling.settle(job, job.entries, reply, destination.labels.get(connection.host, session.label))
         else:
             self.schedule.put_back(job)
+
+    def give_back(self, job: Job, connection: Connection) -> None:
+        """Give back a job that was to begin over this connection: the queue does not allow its message any more."""
+        self.schedule.end_job(job, connection)
+        self.giving_back.give_back(job, self.schedule.destinations[job.next_hop], AT_ONCE_S)
 
     def _may_begin_again(self, destination: Destination, job: Job) -> bool:
         """Whether a job that failed by the fault of its host costs no attempt: it may meet each host once."""

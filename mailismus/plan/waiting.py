@@ -141,6 +141,9 @@ class SimulatedQueue:
     def when_may_begin(self) -> Deferred[None]:
         return succeed(None)
 
+    def may_try(self, spool_id: SpoolId) -> bool:
+        return True
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return CONTENT
 

@@ -348,6 +348,10 @@ class IQueue(Protocol):
         """The content: at once when at hand, else in pieces. Fails with `Corrupt` or `Unavailable`. The bytes stay until
         the settlement of the message's last entry is durable."""
 
+    def may_try(self, spool_id: SpoolId) -> bool:
+        """Whether what is out of this message may be tried: asked as a transaction, a local delivery or a report begins.
+        False: another server may have it; give it back. Always True where one server alone has the queue."""
+
     def summary(self) -> Deferred[Summary]:
         """Counts of what can be read; the rest is told as gaps. May be slow, never disturbs taking."""
 

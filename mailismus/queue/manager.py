@@ -205,6 +205,10 @@ class QueueManager:
                 commit_deferred(self._provider, (), settlements)
         self._provider.give_back([QueueId(spool_id, entry.number) for entry in entries], now + delay_s)
 
+    def may_try(self, spool_id: SpoolId) -> bool:
+        """Return whether what is out of this message may be tried now, see `IQueue`."""
+        return self._provider.may_try(spool_id)
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         """Return the content, see `IQueue`."""
         return self._provider.read(spool_id)

@@ -31,6 +31,9 @@ class ReportQueue(Protocol):
     def give_back(self, message: Message, entries: Sequence[Entry], delay_s: float) -> None:
         """Return untried bounces, to be taken again in `delay_s` seconds."""
 
+    def may_try(self, spool_id: SpoolId) -> bool:
+        """Whether the bounces of this message may be reported now; False: they are given back."""
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         """The content: bytes if it is in memory, else in pieces. Raises or fails with `StorageError`."""
 

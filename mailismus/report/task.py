@@ -9,6 +9,7 @@
   one message stay together and may exceed it.
 - Bounces are reported as soon as the queue announces them; the intervals only limit how long one can be overlooked. After a
   failure of the queue nothing is tried for `interval_error`, and waiting bounces are given back.
+- Bounces that another server may have by now are given back.
 - A content is read only as far as it is returned. A report of many recipients is composed in many turns of the reactor, so
   that other work does not wait for it.
 
@@ -254,7 +255,9 @@ class ReportTask:
     async def _dispose(self, message: Message) -> None:
         """Report or discard the bounces of one round."""
         try:
-            if message.sender and self._settings.generate_ndr:
+            if not self._queue.may_try(message.spool_id):
+                self._give_back(message, 0.0)
+            elif message.sender and self._settings.generate_ndr:
                 await self._report(message)
             else:
                 await self._discard(message)

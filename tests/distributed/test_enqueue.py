@@ -49,7 +49,7 @@ def ids() -> Iterator[UUID]:
 
 def enqueue(world: World, server: Server, arrived: Arrived) -> Enqueued:
     numbers = ids()
-    clock = EnqueueClock(world.clock.seconds, world.clock.seconds, world.pause)
+    clock = EnqueueClock(world.clock.seconds, world.clock.seconds, world.pause, lambda: 1)
     steps = Enqueueing(server.stores, clock, lambda: next(numbers), lambda shares: None)
     return world.wait(steps.enqueue(arrived, CONTENT, VIEW, SLICE))
 
@@ -103,7 +103,7 @@ def test_a_large_envelope_is_several_shares_in_one_partition_with_index_rows() -
 
 
 def test_a_message_of_another_slice_than_its_epoch_has_an_index_row() -> None:
-    plan = plan_enqueue(message(), VIEW, SLICE - 3600, START, lambda: UUID(int=1))
+    plan = plan_enqueue(message(), VIEW, SLICE - 3600, START, lambda: UUID(int=1), 1)
     assert [write.table for write in plan.writes].count(MAILS) == 1
 
 
@@ -155,7 +155,7 @@ def test_a_server_that_stood_still_writes_the_rows_again_in_the_present_slice() 
     server = world.server()
     elapsed = iter([0.0, 0.0, 61.0, 61.0, 61.5])
     numbers = ids()
-    clock = EnqueueClock(world.clock.seconds, lambda: next(elapsed), world.pause)
+    clock = EnqueueClock(world.clock.seconds, lambda: next(elapsed), world.pause, lambda: 1)
     steps = Enqueueing(server.stores, clock, lambda: next(numbers), lambda shares: None)
     done = world.wait(steps.enqueue(message(), CONTENT, VIEW, SLICE))
     assert [share.name.enqueue_id.int for share in done.stale] == [1]

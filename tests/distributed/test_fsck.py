@@ -25,8 +25,8 @@ from mailismus.queue.providers.distributed.format.tables import (
     DUE_START,
     ENQUEUED,
     EPOCHS,
-    LEASES,
     MAILS,
+    SERVERS,
     SPIDS,
     VIEW_HISTORY,
 )
@@ -486,29 +486,27 @@ def test_it_is_refused_while_a_server_serves_the_queue(damaged: Damaged) -> None
     for words in (["fsck"], ["fsck", "--repair"]):
         status, out, err = damaged.commands.run(*words)
         assert (status, out) == (os.EX_TEMPFAIL, "")
-        assert "another server, mx, serves this queue" in err
+        assert "1 other servers serve this queue" in err
     assert damaged.rows(EPOCHS) == before
     assert len(bench.take_ids()) == 5
 
 
-def test_a_server_is_refused_meanwhile_and_is_not_afterwards(damaged: Damaged) -> None:
-    settings = damaged.commands.settings()
-    findings = iter(damaged.commands.provider.check(settings, damaged.harness.now()))
+def test_a_server_that_starts_meanwhile_ends_it(damaged: Damaged) -> None:
     lose_triggers(damaged)
+    findings = iter(damaged.commands.provider.repair(damaged.commands.settings(), damaged.harness.now()))
     next(findings)
-    with pytest.raises(StartError, match="another server, "):
-        damaged.harness.open()
-    list(findings)
-    damaged.harness.advance(40)
-    damaged.harness.wait(damaged.harness.open("another").close())
+    bench = Bench(damaged.harness, damaged.harness.make())
+    with pytest.raises(StartError, match="other servers") as refused:
+        list(findings)
+    assert refused.value.status == os.EX_TEMPFAIL
+    assert bench.wait(bench.queue.close()) is None
 
 
 def test_nothing_is_repaired_once_the_lease_is_lost(damaged: Damaged) -> None:
     lose_triggers(damaged)
     findings = iter(damaged.commands.provider.repair(damaged.commands.settings(), damaged.harness.now()))
     next(findings)
-    damaged.lose_rows(LEASES)
-    damaged.put(LEASES, ("server",), {"owner": 99})
+    damaged.lose_rows(SERVERS)
     damaged.harness.advance(60)
     published = len(damaged.waiting(Area.INCOMING))
     with pytest.raises(StartError, match="lease of the queue") as refused:

@@ -20,6 +20,7 @@ triggers = st.builds(
     st.uuids(),
     st.none() | st.lists(st.integers(1, 500), max_size=500).map(tuple),
     st.booleans(),
+    st.booleans(),
 )
 
 

@@ -45,9 +45,9 @@ class EmptyWorld:
         self.clock.advance(START)
         self.broker, self.rows, self.objects = BrokerModel(self.clock), RowsModel(self.clock), ObjectsModel(self.clock)
 
-    def server(self) -> Server:
-        """A server with clients of its own."""
-        return Server(self.broker.client(), self.rows.client(), self.objects.client())
+    def server(self, clock: Clock | None = None) -> Server:
+        """A server with clients of its own. `clock`: of its process."""
+        return Server(self.broker.client(clock), self.rows.client(clock), self.objects.client(clock))
 
     def move_to(self, clock: Clock) -> None:
         """The stores' time goes on by another clock; clients that are made from now on follow it."""

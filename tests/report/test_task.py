@@ -66,6 +66,22 @@ def test_recipients_that_failed_in_one_round_share_a_report(bench: Bench) -> Non
     assert content.count(b"Final-Recipient: ") == 2
 
 
+def test_bounces_that_another_server_may_have_are_given_back(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def may_try(spool_id: object) -> bool:
+        asked.append(spool_id)
+        return len(asked) > 2
+
+    monkeypatch.setattr(bench.provider, "may_try", may_try)
+    bench.fail()
+    bench.run()
+    assert len(asked) == 3
+    assert bench.task.counters.given_back == 2
+    assert len(bench.reports()) == 1
+    assert bench.task.held == 0
+
+
 def test_each_message_has_a_report_of_its_own(bench: Bench) -> None:
     for number in range(2 * LIMIT):
         bench.fail(b"r%d@b.example" % number, sender=b"s%d@a.example" % number)

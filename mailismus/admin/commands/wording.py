@@ -241,7 +241,7 @@ Without --repair nothing is changed: not even a lock file is made, and a copy on
 a read-only file system can be looked at, with --queue and --spool.
 
 Of a queue in services rows, marks, index, contents, triggers and due rows are
-compared. No server may serve it meanwhile: the command takes the lease (75).
+compared. No server of any host may serve it meanwhile (75).
 
 With --repair bytes are copied to corrupt/ below the queue before they are
 changed, and a message that can't be delivered any more becomes a bounce, so

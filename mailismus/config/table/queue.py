@@ -19,7 +19,7 @@ PROVIDER = Setting(
     "clustered",
     "The queue provider: how the queue is stored. clustered: a journal, then cluster files and message files; log: one log, "
     "which is the queue; chunk: files of its own for each message, named by inode numbers; distributed: RabbitMQ, Cassandra "
-    "and an object store, served by one server at a time, not for production yet.",
+    "and an object store, which several servers share, not for production yet.",
     Form.ATTRIBUTE,
     fixed=True,
 )

@@ -38,9 +38,9 @@ class BrokerModel:
         self.listeners: dict[str, list[_Listener]] = {}
         self._last = 0
 
-    def client(self) -> ModelBroker:
-        """A client of its own fates and its own connection."""
-        return ModelBroker(self)
+    def client(self, clock: Clock | None = None) -> ModelBroker:
+        """A client of its own fates and its own connection. `clock`: of its process."""
+        return ModelBroker(self, clock or self.clock)
 
     def queue(self, name: str) -> _Queue:
         """A queue. Raises `NotDone`."""
@@ -88,8 +88,9 @@ class BrokerModel:
 class ModelConsumer:
     """`IConsumer` over the model."""
 
-    def __init__(self, model: BrokerModel, queue: str, prefetch: int, receiver: TriggerReceiver) -> None:
+    def __init__(self, model: BrokerModel, clock: Clock, queue: str, prefetch: int, receiver: TriggerReceiver) -> None:
         self._model, self._queue, self._prefetch, self._receiver = model, queue, prefetch, receiver
+        self._clock = clock
         self.held: dict[int, _Message] = {}
         self._last = 0
         self.is_over = False
@@ -103,7 +104,8 @@ class ModelConsumer:
         """It gets a message."""
         self._last += 1
         self.held[self._last] = message
-        self._receiver.on_trigger(TriggerDelivery(message.body, message.is_redelivered, self._last))
+        delivery = TriggerDelivery(message.body, message.is_redelivered, self._last)
+        self._clock.callLater(0.0, self._receiver.on_trigger, delivery)
 
     def ack(self, trigger: TriggerDelivery) -> None:
         if not self.is_over and self.held.pop(trigger.tag, None) is not None:
@@ -117,7 +119,7 @@ class ModelConsumer:
     def cancel(self) -> Deferred[None]:
         self.end()
         done: Deferred[None] = Deferred()
-        self._model.clock.callLater(0.0, done.callback, None)
+        self._clock.callLater(0.0, done.callback, None)
         return done
 
     def end(self) -> None:
@@ -135,7 +137,7 @@ class ModelConsumer:
         """The connection is lost."""
         if not self.is_over:
             self.end()
-            self._receiver.on_lost()
+            self._clock.callLater(0.0, self._receiver.on_lost)
 
 
 @attrs.define(eq=False)
@@ -147,11 +149,11 @@ class _Listener:
 class ModelBroker:
     """`IBroker` over the model."""
 
-    def __init__(self, model: BrokerModel) -> None:
-        self._model = model
+    def __init__(self, model: BrokerModel, clock: Clock) -> None:
+        self._model, self._clock = model, clock
         self._consumers: list[ModelConsumer] = []
         self._listening: list[tuple[str, _Listener]] = []
-        self.fates = Fates(model.clock, STORE)
+        self.fates = Fates(clock, STORE)
 
     def declare(self, queues: Sequence[str]) -> Deferred[Sequence[str]]:
         def act() -> Sequence[str]:
@@ -179,7 +181,7 @@ class ModelBroker:
 
     def consume(self, queue: str, prefetch: int, receiver: TriggerReceiver) -> Deferred[IConsumer]:
         def act() -> IConsumer:
-            consumer = ModelConsumer(self._model, queue, prefetch, receiver)
+            consumer = ModelConsumer(self._model, self._clock, queue, prefetch, receiver)
             self._model.queue(queue).consumers.append(consumer)
             self._consumers.append(consumer)
             self._model.hand_out(queue)

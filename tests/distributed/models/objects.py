@@ -22,9 +22,9 @@ class ObjectsModel:
         self.clock = clock
         self.objects: dict[str, bytes] | None = None
 
-    def client(self) -> ModelObjects:
-        """A client of its own fates."""
-        return ModelObjects(self)
+    def client(self, clock: Clock | None = None) -> ModelObjects:
+        """A client of its own fates. `clock`: of its process."""
+        return ModelObjects(self, clock or self.clock)
 
 
 class _ModelObject:
@@ -50,9 +50,9 @@ class _ModelObject:
 class ModelObjects:
     """`IObjects` over the model."""
 
-    def __init__(self, model: ObjectsModel) -> None:
+    def __init__(self, model: ObjectsModel, clock: Clock) -> None:
         self._model = model
-        self.fates = Fates(model.clock, STORE)
+        self.fates = Fates(clock, STORE)
 
     def make(self) -> Deferred[None]:
         def act() -> None:

@@ -65,10 +65,16 @@ class RowsModel:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.tables: dict[str, dict[Key, _Partition]] = {}
+        self._last_at = 0.0
 
-    def client(self) -> ModelRows:
-        """A client of its own fates."""
-        return ModelRows(self)
+    def client(self, clock: Clock | None = None) -> ModelRows:
+        """A client of its own fates. `clock`: of its process."""
+        return ModelRows(self, clock or self.clock)
+
+    def next_at(self) -> float:
+        """The time of the next compare and set: they come one after the other."""
+        self._last_at = max(self.clock.seconds(), self._last_at + 1e-6)
+        return self._last_at
 
     def partition(self, table: RowTable, key: Key) -> _Partition:
         """A partition as it is; made if it is not there."""
@@ -121,9 +127,9 @@ class RowsModel:
 class ModelRows:
     """`IRows` over the model."""
 
-    def __init__(self, model: RowsModel) -> None:
+    def __init__(self, model: RowsModel, clock: Clock) -> None:
         self._model = model
-        self.fates = Fates(model.clock, STORE)
+        self.fates = Fates(clock, STORE)
 
     def make(self, tables: Sequence[RowTable]) -> Deferred[None]:
         def act() -> None:
@@ -197,7 +203,7 @@ class ModelRows:
 
     def _set(self, table: RowTable, key: Key, cells: Row, ttl_s: int) -> None:
         now = self._model.clock.seconds()
-        self._model.put(table, key, cells, now, now + ttl_s if ttl_s else EVER)
+        self._model.put(table, key, cells, self._model.next_at(), now + ttl_s if ttl_s else EVER)
 
 
 def _later(old: _Cell | None, new: _Cell) -> _Cell:

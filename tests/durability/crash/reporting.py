@@ -116,6 +116,9 @@ class Reporting:
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return self._manager.read(spool_id)
 
+    def may_try(self, spool_id: SpoolId) -> bool:
+        return self._manager.may_try(spool_id)
+
     def draft(self) -> IDraft:
         return _Draft(self._manager.draft())
 

@@ -174,6 +174,9 @@ class ChunkQueue:
             return resting if in_memory is None else in_memory
         return min(in_memory, resting)
 
+    def may_try(self, spool_id: SpoolId) -> bool:
+        return True
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return self.parts.contents.read(spool_id, self.parts.ledger.place_of(spool_id))
 

@@ -130,6 +130,9 @@ class ClusteredQueue:
         ]
         return min(dues, default=None)
 
+    def may_try(self, spool_id: SpoolId) -> bool:
+        return True
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return self._contents.read(spool_id)
 

@@ -1,4 +1,4 @@
-"""A queue on RabbitMQ, Cassandra, and S3 or Swift, served by one server at a time.
+"""A queue on RabbitMQ, Cassandra, and S3 or Swift, which several servers share.
 
 Rooms, bottom first:
 
@@ -6,7 +6,7 @@ Rooms, bottom first:
     format      tables, slices, triggers, marks and due rows. Pure
     view        the settings of slices and buckets, and the record of what they were
     setup       makes what a queue needs in its stores, and tells what is missing
-    identity    epochs, the ids of messages, the lease
+    identity    epochs, the ids of messages, leases, claims
     enqueue     how a message gets in
     content     contents of messages
     due         what waits for its time
@@ -14,7 +14,7 @@ Rooms, bottom first:
     settle      how entries end, or move into another share
     browse      listings, counts, flushes, and the clean-up of slices
     commits     commits of messages and settlements, and how their ends are told
-    duties      the lease is renewed, the browse starts are moved
+    duties      leases are renewed, what is here for long is claimed, the browse starts are moved
     parts       the parts of one queue, by name
     provider    `DistributedQueue`
     assembly    the wiring

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import attrs
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
@@ -21,11 +22,14 @@ from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.duties import Duties
 from mailismus.queue.providers.distributed.enqueue.steps import EnqueueClock, Enqueueing
 from mailismus.queue.providers.distributed.format.ids import ShareIds
-from mailismus.queue.providers.distributed.format.share import Share
+from mailismus.queue.providers.distributed.format.share import Share, ShareName
 from mailismus.queue.providers.distributed.hand.consuming import AreaConsumer
 from mailismus.queue.providers.distributed.hand.giving_back import LongGiveBacks
 from mailismus.queue.providers.distributed.hand.hand import Hand
+from mailismus.queue.providers.distributed.hand.held import HeldShare
 from mailismus.queue.providers.distributed.hand.loading import TriggerLoading
+from mailismus.queue.providers.distributed.hand.owning import OwnClock, Owning
+from mailismus.queue.providers.distributed.identity.claims import Claims
 from mailismus.queue.providers.distributed.identity.epochs import Epochs
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
@@ -68,10 +72,11 @@ class _Later:
     def __init__(self) -> None:
         self._fire: Callable[[set[Area]], None] = lambda areas: None
         self._over: Callable[[int], None] = lambda outcomes: None
+        self._owning: Owning | None = None
 
-    def listen(self, fire: Callable[[set[Area]], None], over: Callable[[int], None]) -> None:
+    def listen(self, fire: Callable[[set[Area]], None], over: Callable[[int], None], owning: Owning) -> None:
         """Call these from now on."""
-        self._fire, self._over = fire, over
+        self._fire, self._over, self._owning = fire, over, owning
 
     def fire(self, areas: set[Area]) -> None:
         """Entries of these areas may be taken."""
@@ -81,34 +86,58 @@ class _Later:
         """So many messages are over."""
         self._over(outcomes)
 
+    def left(self, name: ShareName) -> None:
+        """A claimed share has left the hand, and lives on."""
+        if self._owning is not None:
+            self._owning.give_up(name)
+
+    def strayed(self, held: HeldShare) -> None:
+        """Another server has a share whose triggers are here."""
+        if self._owning is not None:
+            self._owning.stray(held)
+
 
 def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> DistributedQueue:
     """Make the queue of these stores."""
     now, rows = terms.now, stores.rows
 
     later = _Later()
-    clock = EnqueueClock(now, terms.elapsed, lambda seconds: deferLater(reactor, seconds))
+    lease = ServerLease(rows, terms.name, terms.elapsed)
+
+    def epoch() -> int:
+        return lease.epoch
+
+    def pause(seconds: float) -> Deferred[None]:
+        return deferLater(reactor, seconds)
+
+    clock = EnqueueClock(now, terms.elapsed, pause, epoch)
     new_id = ShareIds(now, terms.random_bits)
     view = CurrentView(ViewHistory(rows, terms.name, now), terms.view)
     ids = ServerSpoolIds(Epochs(rows, terms.name, now), view.writing, now)
-    lease = ServerLease(rows, terms.name, terms.elapsed)
     kept = KeptContents(KEPT_BYTES)
-    hand = Hand(later.fire)
-    loading = TriggerLoading(hand, stores, reactor, now)
+    hand = Hand(later.fire, later.left, later.strayed)
+    firing = Firing(stores, reactor, now, lease)
+    own_clock = OwnClock(now, terms.elapsed, epoch, pause)
+    owning = Owning(rows, Claims(rows, lease), hand, firing, own_clock)
+    loading = TriggerLoading(hand, stores, owning, lease, reactor, own_clock)
     consumers = tuple(
         AreaConsumer(stores.broker, area, terms.prefetch, reactor, loading.add, hand.drop_lost) for area in Area
     )
-    firing = Firing(stores, reactor, now)
     finding = ShareFinding(rows, view.bucket_counts)
 
     def on_over(spool_id: SpoolId) -> None:
         kept.forget(spool_id)
         later.over(1)
 
-    settling = ShareSettling(stores, hand, finding, clock, view.writing, new_id, firing.add, on_over)
+    settling = ShareSettling(stores, hand, finding, clock, view.writing, new_id, firing, owning, on_over)
     enqueueing = Enqueueing(stores, clock, new_id, hand.hide)
-    commits = Commits(CommitParts(reactor, now, view.writing, ids, enqueueing, settling, firing, hand, loading, kept))
-    starts = Starts(rows, view.reading, now, terms.keep_s)
+
+    def may_try(spool_id: SpoolId) -> bool:
+        return hand.index.messages.get(spool_id) is None or (lease.is_sure and hand.may_try(spool_id, terms.elapsed()))
+
+    parts = CommitParts(reactor, now, view.writing, ids, enqueueing, settling, firing, hand, loading, kept, may_try)
+    commits = Commits(parts)
+    starts = Starts(rows, view, now, terms.keep_s)
     searching = Searching(rows, hand, starts, finding, new_id, now)
 
     async def find(spool_id: SpoolId) -> Share | None:
@@ -118,29 +147,34 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
         found = await searching.shares_of(spool_id)
         return found[0].share if found else None
 
-    duties = Duties(lease, consumers, hand, starts, reactor, terms.chance, lambda: view.writing().pace)
+    duties = Duties(
+        *(lease, ids, consumers, hand, owning, firing, starts, reactor, terms.chance),
+        pace=lambda: view.writing().pace,
+    )
     queue = DistributedQueue(
         DistributedParts(
             stores=stores,
             reactor=reactor,
             now=now,
+            elapsed=terms.elapsed,
             drafts=Budget(DRAFT_BYTES),
             view=view,
             ids=ids,
             lease=lease,
             hand=hand,
+            owning=owning,
             loading=loading,
             consumers=consumers,
             firing=firing,
-            giving_back=LongGiveBacks(rows, hand, firing, now),
+            giving_back=LongGiveBacks(rows, hand, firing, owning, now, epoch),
             settling=settling,
             commits=commits,
             contents=StoredContents(stores.objects, kept, find),
             starts=starts,
             searching=searching,
-            hurrying=Hurrying(stores, hand, starts, searching, firing, now),
+            hurrying=Hurrying(stores, hand, starts, searching, firing, now, epoch),
             duties=duties,
         )
     )
-    later.listen(queue.fire, duties.finished)
+    later.listen(queue.fire, duties.finished, owning)
     return queue

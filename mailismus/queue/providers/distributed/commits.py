@@ -4,7 +4,7 @@
 
 *Rules*: what a commit puts in is hidden until it is told. Shares of a commit that was refused stay hidden until they are
 marked removed: parts of it may be there, or may come. A commit with messages and settlements is one batch, if it fits into
-one.
+one. A report is refused where another server may have its bounces by now.
 """
 
 from __future__ import annotations
@@ -78,6 +78,8 @@ class CommitParts:
     hand: Hand
     loading: TriggerLoading
     kept: KeptContents
+    may_try: Callable[[SpoolId], bool]
+    """Whether what is here of a message may be tried."""
 
 
 class Commits:
@@ -117,6 +119,9 @@ class Commits:
         for draft in drafts:
             draft.finish()
         self._under_way += 1
+        if is_good and submissions and not all(map(self._parts.may_try, settled)):
+            self._end(_Ended(commit, None, Unavailable("another server may have what the message reports"), ()))
+            return
         if not is_good:
             is_full = any(draft.is_cut for draft in drafts)
             error = Unavailable(

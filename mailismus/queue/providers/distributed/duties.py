@@ -1,7 +1,10 @@
-"""What a server does beside: it renews its lease, and moves the browse starts.
+"""What a server does beside: it renews its lease, claims what it has for long, and moves the browse starts.
 
-*Rules*: while the lease is not sure nothing is handed out and no mail is taken. Where another server has it, what is in the
-hand and not out is forgotten, and consumption ends; it begins again once the lease is free.
+    lease sure -> not sure: nothing is begun -> renewed in time: all as before
+                                             -> void: the hand is forgotten, triggers go back; another epoch
+
+*Rules*: while the lease is not sure nothing is handed out and no mail is taken. After a lease that was void others may have
+taken over everything: what is out is settled and not begun any more.
 """
 
 from __future__ import annotations
@@ -14,10 +17,17 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.queue.providers.distributed.browse.starts import Starts
+from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.hand.consuming import AreaConsumer
 from mailismus.queue.providers.distributed.hand.hand import Hand
+from mailismus.queue.providers.distributed.hand.owning import Owning
 from mailismus.queue.providers.distributed.identity.lease import RENEW_S, ServerLease
+from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
+
+LOOK_S = 1.0
+AGAIN_S = 1.0
+"""Until a lease is renewed again that could not be renewed: a call without an answer took seconds."""
 
 
 class Duties:
@@ -28,21 +38,25 @@ class Duties:
     def __init__(
         self,
         lease: ServerLease,
+        ids: ServerSpoolIds,
         consumers: tuple[AreaConsumer, ...],
         hand: Hand,
+        owning: Owning,
+        firing: Firing,
         starts: Starts,
         reactor: IReactorTime,
         chance: Callable[[], float],
         pace: Callable[[], int],
     ) -> None:
-        self._lease, self._consumers, self._hand, self._starts = lease, consumers, hand, starts
+        self._lease, self._ids, self._consumers = lease, ids, consumers
+        self._hand, self._owning, self._firing, self._starts = hand, owning, firing, starts
         self._reactor, self._chance, self._pace = reactor, chance, pace
-        self._is_closed = False
-        self._is_lost = False
+        self._is_closed = self._is_lost = False
 
     def start(self) -> None:
         """Begin."""
         self._reactor.callLater(RENEW_S, self._renew)
+        self._reactor.callLater(LOOK_S, self._look)
 
     def close(self) -> None:
         """End."""
@@ -57,25 +71,37 @@ class Duties:
         if not isinstance(failure.value, StoreFailure):
             self._log.failure("the browse start can't be moved", failure)
 
+    def _look(self) -> None:
+        if not self._is_closed:
+            self._reactor.callLater(LOOK_S, self._look)
+            self._owning.look()
+
     def _renew(self) -> None:
         if not self._is_closed:
-            self._reactor.callLater(RENEW_S, self._renew)
-            Deferred.fromCoroutine(self._keep()).addErrback(
-                lambda failure: self._log.failure("the lease can't be renewed", failure)
+            begun = self._reactor.seconds()
+            Deferred.fromCoroutine(self._keep()).addCallbacks(
+                lambda _: self._renew_in(RENEW_S - (self._reactor.seconds() - begun)), self._not_kept
             )
 
+    def _renew_in(self, seconds: float) -> None:
+        self._reactor.callLater(max(0.0, seconds), self._renew)
+
+    def _not_kept(self, failure: Failure) -> None:
+        if not isinstance(failure.value, StoreFailure):
+            self._log.failure("the lease can't be renewed", failure)
+        self._renew_in(AGAIN_S)
+
     async def _keep(self) -> None:
-        is_mine = await self._lease.renew()
-        if self._is_closed:
-            return
-        if not is_mine and not self._is_lost:
+        if not self._is_lost and not await self._lease.renew():
             self._is_lost = True
-            self._log.critical("Another server serves this queue now: this one takes no mail and delivers nothing new.")
-            self._hand.let_go_of_all()
+            self._log.critical("The lease of this server was void: other servers may deliver what it had.")
+            self._hand.lose_all()
             for consumer in self._consumers:
                 await consumer.stop()
-        elif is_mine and self._is_lost and self._lease.is_sure:
+        if self._is_lost and not self._is_closed:
+            await self._lease.acquire(await self._ids.start())
             self._is_lost = False
             self._log.warn("This server serves its queue again.")
             for consumer in self._consumers:
                 await consumer.start()
+        self._firing.adopt(await self._lease.others())

@@ -18,6 +18,7 @@ from mailismus.queue.providers.distributed.hand.consuming import AreaConsumer
 from mailismus.queue.providers.distributed.hand.giving_back import LongGiveBacks
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.loading import TriggerLoading
+from mailismus.queue.providers.distributed.hand.owning import Owning
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
 from mailismus.queue.providers.distributed.settle.settling import ShareSettling
@@ -28,16 +29,18 @@ from mailismus.spool.budget import Budget
 
 @attrs.frozen(eq=False)
 class DistributedParts:
-    """All of them. `now`: UTC seconds; `drafts`: memory of all drafts."""
+    """All of them. `now`: UTC seconds; `elapsed`: seconds that never jump; `drafts`: memory of all drafts."""
 
     stores: Stores
     reactor: IReactorTime
     now: Callable[[], float]
+    elapsed: Callable[[], float]
     drafts: Budget
     view: CurrentView
     ids: ServerSpoolIds
     lease: ServerLease
     hand: Hand
+    owning: Owning
     loading: TriggerLoading
     consumers: tuple[AreaConsumer, ...]
     firing: Firing

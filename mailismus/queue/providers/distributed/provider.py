@@ -1,13 +1,13 @@
-"""The queue on a broker, a database and an object store, served by one server at a time.
+"""The queue on a broker, a database and an object store, which several servers share.
 
     draft -> commit -> [content, rows, trigger] -> hand -> take -> settle -> [marks | a new share, its due row] -> ack
 
-*Rules*: nothing is answered, taken or released before the stores have said that it is kept. All code runs in the reactor's
-thread.
+*Rules*: nothing is answered, taken or released before the stores have said that it is kept. What another server may have is
+not begun. All code runs in the reactor's thread.
 
 *Not here*: the wiring of the parts (`assembly`); how each of them works (the rooms).
 
-Source: `docs/formats/distributed`, `docs/decisions/0036-one-server-at-a-time-serves-the-shared-queue`.
+Source: `docs/formats/distributed`, `docs/decisions/0037-several-servers-share-a-queue`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import os
 from collections.abc import Collection, Coroutine, Sequence
 from typing import Any, TypeVar
 
+import attrs
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
@@ -30,6 +31,7 @@ from mailismus.queue.interface import (
     EndedEntries,
     Filter,
     Flushed,
+    Gap,
     Latest,
     M,
     Message,
@@ -43,6 +45,7 @@ from mailismus.queue.pages import claim_page
 from mailismus.queue.providers.distributed.browse.counting import count_all
 from mailismus.queue.providers.distributed.commits import MAX_ENVELOPE_BYTES
 from mailismus.queue.providers.distributed.content.draft import DraftInMemory
+from mailismus.queue.providers.distributed.hand.leaving import leave_all
 from mailismus.queue.providers.distributed.parts import DistributedParts
 from mailismus.queue.providers.distributed.setup import missing_things, not_set_up
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
@@ -100,11 +103,13 @@ class DistributedQueue:
         if not parts.commits.is_idle:
             self._log.error("Closed while the stores don't answer; what was settled last may be tried again.")
         parts.duties.close()
+        parts.owning.close()
         parts.firing.close()
         parts.loading.close()
+        await parts.lease.release()
+        await leave_all(parts.hand, parts.stores.broker)
         for consumer in parts.consumers:
             await consumer.stop()
-        await parts.lease.release()
         await parts.stores.close()
 
     # in
@@ -113,7 +118,7 @@ class DistributedQueue:
         """Why no mail is accepted now; empty: mail is accepted."""
         if not self._is_open:
             return "the queue is closed"
-        return "" if self.parts.lease.is_sure else "the lease of the queue could not be renewed"
+        return "" if self.parts.lease.is_sure else "the lease of this server could not be renewed"
 
     def draft(self) -> IDraft:
         refusal = self.refusal()
@@ -157,6 +162,7 @@ class DistributedQueue:
             known = self._index.messages.get(queue_id.spool_id)
             if known is not None and not known.settling[queue_id.number]:
                 free.append(queue_id)
+        free = self.parts.hand.come_back(free)
         areas = self._index.give_back(free, not_before)
         if areas:
             self.parts.giving_back.leave(free, not_before)
@@ -183,6 +189,10 @@ class DistributedQueue:
         times = (ready, self._index.next_due(area), self.parts.firing.next_due(area))
         return min((at for at in times if at is not None), default=None)
 
+    def may_try(self, spool_id: SpoolId) -> bool:
+        parts = self.parts
+        return parts.lease.is_sure and parts.hand.may_try(spool_id, parts.elapsed())
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return self.parts.contents.read(spool_id)
 
@@ -204,9 +214,17 @@ class DistributedQueue:
     async def _claim(self, wanted: Filter, after: object | None, limit: int) -> Page:
         parts = self.parts
         found = await parts.searching.search(wanted, after, limit)
+        ours, others = list[Message](), list[Gap]()
         for living, message in zip(found.shares, found.messages, strict=True):
-            await parts.settling.bring_of(living.share.name, [entry.number for entry in message.entries])
-        return claim_page(found.page(), wanted, self._index)
+            numbers = [entry.number for entry in message.entries]
+            if await parts.settling.bring_ours(living.share.name, numbers):
+                ours.append(message)
+            else:
+                name = f"{message.spool_id:016X}"
+                others.append(Gap("entry", "another server has it under way", len(numbers), name))
+        page = found.page()
+        page = attrs.evolve(page, messages=tuple(ours), gaps=(*page.gaps, *others))
+        return claim_page(page, wanted, self._index)
 
     def hasten(self, latest: Latest, now: float) -> None:
         touched = self._index.hasten(latest, now, {})

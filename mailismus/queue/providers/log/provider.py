@@ -147,6 +147,9 @@ class LogQueue:
             return resting if in_memory is None else in_memory
         return min(in_memory, resting)
 
+    def may_try(self, spool_id: SpoolId) -> bool:
+        return True
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         if spool_id in self._working_set.messages or self._resting.is_empty:
             return self._contents.read(spool_id)

@@ -228,6 +228,9 @@ class MemoryQueue:
     def next_due(self, area: Area) -> float | None:
         return self._index.next_due(area)
 
+    def may_try(self, spool_id: SpoolId) -> bool:
+        return True
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         held = self._index.messages.get(spool_id)
         if held is None:

@@ -16,7 +16,7 @@ from mailismus.queue.providers.distributed.browse.partition import LivingShare, 
 from mailismus.queue.providers.distributed.browse.search import Searching
 from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.due.firing import Firing
-from mailismus.queue.providers.distributed.format.due import due_row, due_share
+from mailismus.queue.providers.distributed.format.due import DueKind, due_row, due_share
 from mailismus.queue.providers.distributed.format.marks import trigger_of
 from mailismus.queue.providers.distributed.format.share import ShareName
 from mailismus.queue.providers.distributed.format.tables import queue_of
@@ -26,7 +26,7 @@ from mailismus.queue.providers.distributed.stores.stores import Stores
 
 
 class Hurrying:
-    """Flushes of one queue. `now`: UTC seconds."""
+    """Flushes of one queue. `now`: UTC seconds; `epoch`: of this server's lease."""
 
     def __init__(
         self,
@@ -36,9 +36,10 @@ class Hurrying:
         searching: Searching,
         firing: Firing,
         now: Callable[[], float],
+        epoch: Callable[[], int],
     ) -> None:
         self._stores, self._hand, self._starts = stores, hand, starts
-        self._searching, self._firing, self._now = searching, firing, now
+        self._searching, self._firing, self._now, self._epoch = searching, firing, now, epoch
 
     async def flush(self, wanted: Filter, now: float) -> Flushed:
         """As `IQueue.visit_all`. Raises `NotDone`, `Unanswered`."""
@@ -69,7 +70,8 @@ class Hurrying:
         return count + len(away)
 
     async def _publish(self, name: ShareName, numbers: Sequence[int] | None) -> None:
-        trigger = attrs.evolve(trigger_of(name), numbers=None if numbers is None else tuple(numbers))
+        some = None if numbers is None else tuple(numbers)
+        trigger = attrs.evolve(trigger_of(name), numbers=some, is_from_row=True)
         await self._stores.broker.publish(queue_of(name.place.queue_name), write_trigger(trigger))
 
     async def _deferred(self, wanted: Filter, gaps: list[Gap]) -> AsyncIterator[LivingShare]:
@@ -95,7 +97,7 @@ class Hurrying:
         for area in Area:
             for due in await self._firing.waiting(area):
                 until = _hastened(latest, area, None, due.due_at)
-                if due.is_given_back and until is not None:
+                if due.kind is DueKind.GIVEN_BACK and until is not None:
                     await self._wait_until(due.name, None, until, now)
             async for living in self._all_of(area, []):
                 await self._hasten(living, area, latest, now)
@@ -112,7 +114,7 @@ class Hurrying:
         if until <= now or living is None:
             await self._publish(name, None)
             return
-        due = due_share(name, until, now)
+        due = due_share(name, until, now, self._epoch())
         await self._stores.rows.write([due_row(due, now)])
         self._firing.add([due])
 

@@ -1,8 +1,10 @@
 """Reads slots of due rows, publishes shares at their time, and removes slots that have passed.
 
-*Rules*: a slot is removed when all of it was published, durably, and `LATE_S` are over: a row that was begun to be written
-in time is there by then. Until then a slot is read again each minute: a server that is gone may have a write under way. A
-start publishes at once what was given back by the server before.
+*Rules*: each server publishes what it wrote; what others wrote once their leases are void. A slot is removed when all of
+it was published, durably, and `LATE_S` are over: a row that was begun to be written in time is there by then. Until then a
+slot is read again each minute. Of rows whose writer has a lease another server does not know whether they were published: if
+it is the one that removes their slot, it publishes them before, once more. What was given back by a server that is gone is
+published at once.
 """
 
 from __future__ import annotations
@@ -17,10 +19,17 @@ from twisted.python.failure import Failure
 
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.due.schedule import AreaSchedule
-from mailismus.queue.providers.distributed.format.due import SHARD, SLOT_S, DueShare, due_share_of, slot_key, slot_of
-from mailismus.queue.providers.distributed.format.marks import trigger_of
+from mailismus.queue.providers.distributed.format.due import (
+    SHARD,
+    SLOT_S,
+    DueKind,
+    DueShare,
+    due_share_of,
+    slot_key,
+    slot_of,
+)
 from mailismus.queue.providers.distributed.format.tables import DUE, DUE_START, queue_of
-from mailismus.queue.providers.distributed.format.trigger import write_trigger
+from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.rows import Erase, Put
 from mailismus.queue.providers.distributed.stores.stores import Stores
@@ -40,8 +49,10 @@ class Firing:
 
     _log = Logger()
 
-    def __init__(self, stores: Stores, reactor: IReactorTime, now: Callable[[], float]) -> None:
-        self._stores, self._reactor, self._now = stores, reactor, now
+    def __init__(self, stores: Stores, reactor: IReactorTime, now: Callable[[], float], lease: ServerLease) -> None:
+        self._stores, self._reactor, self._now, self._lease = stores, reactor, now, lease
+        self._live: frozenset[int] = frozenset()
+        """The epochs of other servers that have leases."""
         self._areas: dict[Area, AreaSchedule] = {}
         self._timer: IDelayedCall | None = None
         self._is_publishing = self._is_upkeeping = False
@@ -50,11 +61,12 @@ class Firing:
     async def start(self) -> None:
         """Learn what waits. Raises `NotDone`."""
         now = self._now()
+        self._live = await self._lease.others()
         for area in Area:
             schedule = AreaSchedule(await self._first_slot(area, now))
-            await self._read(area, schedule, schedule.slots_to_read(now), now, is_start=True)
+            await self._read(area, schedule, schedule.slots_to_read(now))
             ahead = [schedule.read_to + step * SLOT_S for step in range(int((AHEAD_S - SLOT_S) // SLOT_S))]
-            await self._look_ahead(area, schedule, ahead, now)
+            await self._look_ahead(area, schedule, ahead)
             self._areas[area] = schedule
         self._set_timer()
         self._reactor.callLater(SLOT_S, self._upkeep)
@@ -80,6 +92,32 @@ class Firing:
         for due in dues:
             self._areas[Area(due.name.place.queue_name)].add(due)
         self._set_timer()
+
+    def forget(self, due: DueShare) -> None:
+        """This row need not be published any more."""
+        self._areas[Area(due.name.place.queue_name)].forget(due)
+
+    def adopt(self, live: frozenset[int]) -> None:
+        """Publish what was written by servers that are not among these: they have leases."""
+        if live == self._live:
+            return
+        has_died = not live.issuperset(self._live)
+        self._live = live
+        if has_died:
+            for schedule in self._areas.values():
+                schedule.adopt(live, 0.0)
+            self._set_timer()
+            self._read_again()  # there may be rows that were written since
+
+    def _is_ours(self, due: DueShare) -> bool:
+        return due.writer not in self._live
+
+    def _is_early(self, due: DueShare) -> bool:
+        """Whether it was given back by a server that is gone."""
+        return due.kind is DueKind.GIVEN_BACK and self._is_ours(due) and due.writer != self._lease.epoch
+
+    def _learn(self, schedule: AreaSchedule, due: DueShare) -> None:
+        schedule.add(due, is_ours=self._is_ours(due), is_early=self._is_early(due))
 
     def next_due(self, area: Area) -> float | None:
         """As `IQueue.next_due`, of what waits in rows."""
@@ -136,7 +174,7 @@ class Firing:
 
     def _publish(self, due: DueShare) -> Deferred[bool]:
         queue = queue_of(due.name.place.queue_name)
-        published = self._stores.broker.publish(queue, write_trigger(trigger_of(due.name)))
+        published = self._stores.broker.publish(queue, due.trigger)
         return published.addCallbacks(lambda _: True, self._not_published)
 
     @staticmethod
@@ -149,6 +187,9 @@ class Firing:
         if self._is_closed:
             return
         self._reactor.callLater(SLOT_S, self._upkeep)
+        self._read_again()
+
+    def _read_again(self) -> None:
         if not self._is_upkeeping:
             self._is_upkeeping = True
             Deferred.fromCoroutine(self._keep_up()).addErrback(self._upkeep_failed).addBoth(self._kept_up)
@@ -163,10 +204,12 @@ class Firing:
     async def _keep_up(self) -> None:
         now = self._now()
         for area, schedule in self._areas.items():
+            schedule.removed(await self._first_slot(area, now))
             for slot in schedule.slots_read():
                 for due in await self._rows_of(area, slot):
-                    schedule.add(due)
-            await self._read(area, schedule, schedule.slots_to_read(now), now)
+                    self._learn(schedule, due)
+            await self._read(area, schedule, schedule.slots_to_read(now))
+            schedule.adopt(self._live, slot_of(now - LATE_S))
             start, passed = schedule.passed(slot_of(now - LATE_S))
             if start > schedule.start:
                 for slot in passed:
@@ -175,9 +218,7 @@ class Firing:
                 schedule.removed(start)
         self._set_timer()
 
-    async def _read(
-        self, area: Area, schedule: AreaSchedule, slots: Sequence[float], now: float, *, is_start: bool = False
-    ) -> None:
+    async def _read(self, area: Area, schedule: AreaSchedule, slots: Sequence[float]) -> None:
         """Learn the rows of slots that have come near."""
         for at in range(0, len(slots), AT_A_TIME):
             some = slots[at : at + AT_A_TIME]
@@ -188,11 +229,9 @@ class Firing:
                 schedule.set_read_to(before)
                 raise
             for due in itertools.chain.from_iterable(found):
-                schedule.add(due)
-                if is_start and due.is_given_back and due.due_at > now:
-                    await self._publish(due)
+                self._learn(schedule, due)
 
-    async def _look_ahead(self, area: Area, schedule: AreaSchedule, slots: Sequence[float], now: float) -> None:
+    async def _look_ahead(self, area: Area, schedule: AreaSchedule, slots: Sequence[float]) -> None:
         """Learn which of these slots have rows, and publish what was given back."""
         for at in range(0, len(slots), AT_A_TIME):
             some = slots[at : at + AT_A_TIME]
@@ -201,7 +240,7 @@ class Firing:
                 if rows:
                     schedule.note_slot(slot)
                 for due in rows:
-                    if due.is_given_back and due.due_at > now:
+                    if self._is_early(due):
                         await self._publish(due)
 
     async def _rows_of(self, area: Area, slot: float) -> list[DueShare]:

@@ -1,16 +1,19 @@
 """What is known of due rows: those of the near future one by one, of all others the slots that they are in. Pure.
 
-The server that serves the queue writes all due rows, so it knows of all that were written since its start. Of those before,
-a start reads the slots of the next hour, and later each slot as it comes near. A slot that nothing is known of may have
-rows: so `next_due` may say nothing where the next row is more than an hour ahead. It is published at its time all the same.
+A server publishes the rows that it wrote, and knows of all of them since its start. Those of others it learns of as their
+slots come near, and leaves them alone as long as their writers have leases. A start reads the slots of the next hour, and
+later each slot as it comes near. A slot that nothing is known of may have rows: so `next_due` may say nothing where the next
+row is more than an hour ahead. It is published at its time all the same.
 """
 
 from __future__ import annotations
 
 import heapq
+import itertools
+from collections.abc import Collection
 from uuid import UUID
 
-from mailismus.queue.providers.distributed.format.due import SLOT_S, DueShare
+from mailismus.queue.providers.distributed.format.due import SLOT_S, DueKind, DueShare
 
 NEAR_S = 120.0
 """Seconds before its time when a row is read one by one."""
@@ -25,20 +28,44 @@ class AreaSchedule:
         """The first slot that was not read: rows behind are known one by one, rows from here on by their slots."""
         self._near: list[tuple[float, UUID, DueShare]] = []
         self._unpublished: dict[tuple[float, UUID], DueShare] = {}
+        """Those of `_near`, and of what is being published."""
+        self._of_others: dict[tuple[float, UUID], DueShare] = {}
+        """Rows whose writers have leases."""
         self._slots: set[float] = set()
         """Slots that have rows, from `start` on."""
         self._known: dict[float, set[tuple[float, UUID]]] = {}
         """The rows of slots that were read, published or not: a slot is read again before it is removed."""
 
-    def add(self, due: DueShare) -> None:
-        """A row is there."""
+    def add(self, due: DueShare, *, is_ours: bool = True, is_early: bool = False) -> None:
+        """A row is there. `is_ours`: it is published by this server. `is_early`: at once."""
         self._slots.add(due.slot)
-        key = (due.due_at, due.name.enqueue_id)
         known = self._known.setdefault(due.slot, set()) if due.slot < self.read_to else None
-        if known is not None and key not in known:
-            known.add(key)
-            self._unpublished[key] = due
-            heapq.heappush(self._near, (*key, due))
+        if known is not None and due.key not in known:
+            known.add(due.key)
+            if is_ours:
+                self._publish(due, 0.0 if is_early else due.due_at)
+            else:
+                self._of_others[due.key] = due
+
+    def _publish(self, due: DueShare, at: float) -> None:
+        self._unpublished[due.key] = due
+        heapq.heappush(self._near, (at, due.name.enqueue_id, due))
+
+    def adopt(self, writers: Collection[int], before: float) -> None:
+        """Publish rows of others: those whose writers are not among these, which have leases; and whatever is in a slot
+        before this one: its writer did so, but the server that removes the slot must know."""
+        for key, due in list(self._of_others.items()):
+            if due.writer not in writers:
+                self._publish(due, due.due_at if due.kind is not DueKind.GIVEN_BACK else 0.0)
+            elif due.slot < before:
+                self._publish(due, due.due_at)
+            else:
+                continue
+            del self._of_others[key]
+
+    def forget(self, due: DueShare) -> None:
+        """A row need not be published any more."""
+        self._unpublished.pop(due.key, None)
 
     def note_slot(self, slot: float) -> None:
         """A slot of the far future has rows."""
@@ -48,12 +75,14 @@ class AreaSchedule:
         """Those whose time has come. Each is given back by `published` or `again`."""
         found = []
         while self._near and self._near[0][0] <= now:
-            found.append(heapq.heappop(self._near)[2])
+            due = heapq.heappop(self._near)[2]
+            if due.key in self._unpublished:
+                found.append(due)
         return found
 
     def published(self, due: DueShare) -> None:
         """Its trigger is durable."""
-        self._unpublished.pop((due.due_at, due.name.enqueue_id), None)
+        self._unpublished.pop(due.key, None)
 
     def again(self, due: DueShare) -> None:
         """It could not be published."""
@@ -96,12 +125,15 @@ class AreaSchedule:
     def passed(self, before: float) -> tuple[float, list[float]]:
         """The first slot that may have rows yet, and those before it: slots that ended before this time, and of which all is
         published."""
-        oldest = min((due.slot for due in self._unpublished.values()), default=before)
+        left = itertools.chain(self._unpublished.values(), self._of_others.values())
+        oldest = min((due.slot for due in left), default=before)
         start = min(oldest, before, self.read_to)
         return start, sorted(slot for slot in self._slots if slot < start)
 
     def removed(self, start: float) -> None:
         """The slots before this one are gone."""
         self.start = max(self.start, start)
+        self.read_to = max(self.read_to, self.start)
         self._slots = {slot for slot in self._slots if slot >= self.start}
         self._known = {slot: keys for slot, keys in self._known.items() if slot >= self.start}
+        self._of_others = {key: due for key, due in self._of_others.items() if due.slot >= self.start}

@@ -50,9 +50,11 @@ def mark_text(row: Row) -> str:
         at = row[cell]
         if isinstance(at, int | float):
             said.append(f"{word} {time_text(at)}")
-    moved_to = row["moved_to"]
-    if isinstance(moved_to, bytes):
-        trigger = read_trigger(moved_to)
+    for cell in ("bounced_to", "moved_to"):
+        goes_to = row[cell]
+        if not isinstance(goes_to, bytes):
+            continue
+        trigger = read_trigger(goes_to)
         said.append("moved to where DOES NOT CHECK" if trigger is None else f"moved to {share_name(name_of(trigger))}")
     whose = "all entries without a mark of their own" if number == 0 else f"entry {number!r}"
     return f"  mark of {whose}: {', '.join(said) or 'it says nothing'}"

@@ -94,7 +94,7 @@ def _read_lines(share: Share) -> list[str]:
 
 async def _lines_elsewhere(stores: Stores, share: Share) -> AsyncIterator[str]:
     """The due row of its own time, and the content."""
-    due = due_share(share.name, share.due_at, share.enqueued_at)
+    due = due_share(share.name, share.due_at, share.enqueued_at, 0)
     key = (*slot_key(share.name.place.queue_name, due.slot), due.due_at, share.name.enqueue_id)
     row: Row | None = await stores.rows.row(DUE, key)
     if row is not None:

@@ -65,9 +65,10 @@ class EnqueuePlan:
 
 
 def plan_enqueue(
-    arrived: Arrived, view: ViewSettings, epoch_slice: float, now: float, new_id: Callable[[], UUID]
+    arrived: Arrived, view: ViewSettings, epoch_slice: float, now: float, new_id: Callable[[], UUID], writer: int
 ) -> EnqueuePlan:
-    """The plan. `now`: UTC seconds, from which the slice is computed. `epoch_slice`: where its epoch's messages begin."""
+    """The plan. `now`: UTC seconds, from which the slice is computed. `epoch_slice`: where its epoch's messages begin.
+    `writer`: the epoch of this server."""
     now = kept_time(now)
     start = slice_start(now, view.slice_window_s)
     bucket = bucket_of(arrived.spool_id, view.bucket_count)
@@ -80,7 +81,7 @@ def plan_enqueue(
     is_found_by_epoch = len(shares) == 1 and start == epoch_slice and shares[0].area is Area.INCOMING
     if not is_found_by_epoch:
         writes += [index_row(share, now) for share in shares]
-    waiting = {share.name: due_share(share.name, share.due_at, now) for share in shares if share.due_at > now}
+    waiting = {share.name: due_share(share.name, share.due_at, now, writer) for share in shares if share.due_at > now}
     writes += [due_row(due, now) for due in waiting.values()]
     publications = tuple(publication_of(share) for share in shares if share.name not in waiting)
     return EnqueuePlan(tuple(shares), tuple(writes), publications, tuple(waiting.values()))

@@ -27,7 +27,7 @@ from twisted.internet.defer import Deferred
 
 from mailismus.queue.providers.distributed.enqueue.plan import Arrived, EnqueuePlan, Publication, plan_enqueue
 from mailismus.queue.providers.distributed.format.batches import in_turn
-from mailismus.queue.providers.distributed.format.due import DueShare, due_row, due_share
+from mailismus.queue.providers.distributed.format.due import DueKind, DueShare, due_row, due_share
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.stores.failure import NotDone, StoreFailure, Unanswered
 from mailismus.queue.providers.distributed.stores.objects import IBody
@@ -62,12 +62,13 @@ class Enqueued:
 
 @attrs.frozen
 class EnqueueClock:
-    """Times. `now`: UTC seconds; `elapsed`: seconds that never jump, and count the time that a machine sleeps; `pause`:
-    fires so many seconds later."""
+    """Times, and whose. `now`: UTC seconds; `elapsed`: seconds that never jump, and count the time that a machine sleeps;
+    `pause`: fires so many seconds later; `epoch`: of this server's lease."""
 
     now: Callable[[], float]
     elapsed: Callable[[], float]
     pause: Callable[[float], Deferred[None]]
+    epoch: Callable[[], int]
 
 
 class Enqueueing:
@@ -90,7 +91,7 @@ class Enqueueing:
             await self._until_answered(lambda: self._stores.objects.put(arrived.blob.key, body), end)
             while True:
                 begun = clock.elapsed()
-                plan = plan_enqueue(arrived, view, epoch_slice, clock.now(), self._new_id)
+                plan = plan_enqueue(arrived, view, epoch_slice, clock.now(), self._new_id, clock.epoch())
                 unsure += plan.shares
                 self._begun(plan.shares)
                 await self._write([*plan.writes, *beside], end, must_be_known=bool(beside))
@@ -126,7 +127,7 @@ class Enqueueing:
             await self._stores.broker.publish(publication.queue, publication.body)
         except StoreFailure:
             now = self._clock.now()
-            due = due_share(publication.share.name, now + INSTEAD_S, now)
+            due = due_share(publication.share.name, now + INSTEAD_S, now, self._clock.epoch(), DueKind.INSTEAD)
             row = due_row(due, now)
             await self._until_answered(lambda: self._stores.rows.write([row]), end)
             return due

@@ -1,11 +1,15 @@
 """Marks: what has become of the entries of a share. Pure.
 
-    row 0       of all entries of the share
+    row 0       of all entries of the share that have no mark of their own
     row 1..     of one entry
 
-An entry is over when its mark, or that of its share, has any cell. `moved_to` names the share that goes on with the entry:
-a share that moved from another one counts only while the mark of its origin names it. So of two servers that defer the same
-entry one has done it, whatever becomes of their writes; and who is gone goes nowhere.
+    done_at, removed_at   it is gone
+    bounced_to            the share of its bounce
+    moved_to              another share that goes on with it
+
+An entry is over when its mark, or that of its share, has any cell. Of two outcomes both are written: gone counts before a
+bounce, a bounce before any other move, and of two equal ones the later value. A share that moved from another one counts
+only while the mark of its origin leads to it, whatever becomes of anyone's writes.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from uuid import UUID
 
 import attrs
 
+from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.format.share import ShareName, SharePlace
 from mailismus.queue.providers.distributed.format.tables import DELETED
 from mailismus.queue.providers.distributed.format.trigger import ShareTrigger, read_trigger, write_trigger
@@ -26,10 +31,17 @@ WHOLE = 0
 
 @attrs.frozen
 class EntryMark:
-    """A mark. `moved_to`: the share that goes on; None: none does. `is_unreadable`: one does, and it is not known which."""
+    """A mark. `goes_to`: the share that goes on, or would if the entry were not gone. `is_unreadable`: one does, and it is
+    not known which."""
 
-    moved_to: ShareName | None = None
+    is_gone: bool
+    goes_to: ShareName | None = None
     is_unreadable: bool = False
+
+    @property
+    def moved_to(self) -> ShareName | None:
+        """The share that goes on; None: none does."""
+        return None if self.is_gone else self.goes_to
 
     @property
     def successor(self) -> UUID | None:
@@ -47,9 +59,9 @@ class Marks:
             assert isinstance(name, UUID), "a column of the key"
             assert isinstance(number, int), "a column of the key"
             is_gone = row["done_at"] is not None or row["removed_at"] is not None
-            moved_to = row["moved_to"]
-            if is_gone or moved_to is not None:
-                self._marks[name, number] = EntryMark() if is_gone else _moved(moved_to)
+            goes_to = row["moved_to"] if row["bounced_to"] is None else row["bounced_to"]
+            if is_gone or goes_to is not None:
+                self._marks[name, number] = _mark_of(goes_to, is_gone=is_gone)
 
     def of(self, name: UUID, number: int) -> EntryMark | None:
         """The mark of an entry; None: it lives. Its own counts before that of its share, which came later, for the rest."""
@@ -57,7 +69,7 @@ class Marks:
 
     def is_any_moved(self, name: UUID) -> bool:
         """Whether an entry of this share has moved."""
-        return any(mark.successor is not None for (other, _), mark in self._marks.items() if other == name)
+        return any(mark.goes_to is not None for (other, _), mark in self._marks.items() if other == name)
 
 
 def done_mark(name: ShareName, number: int, at: float) -> Put:
@@ -72,7 +84,8 @@ def removed_mark(name: ShareName, number: int, at: float) -> Put:
 
 def moved_mark(name: ShareName, number: int, successor: ShareName, at: float) -> Put:
     """Another share goes on with it."""
-    return _mark(name, number, "moved_to", write_trigger(trigger_of(successor)), at)
+    is_bounce = successor.place.queue_name == Area.BOUNCES.value
+    return _mark(name, number, "bounced_to" if is_bounce else "moved_to", write_trigger(trigger_of(successor)), at)
 
 
 def trigger_of(name: ShareName) -> ShareTrigger:
@@ -90,6 +103,7 @@ def _mark(name: ShareName, number: int, cell: str, value: Value, at: float) -> P
     return Put(DELETED, (*name.place.key, name.enqueue_id, number), {cell: value}, at)
 
 
-def _moved(moved_to: Value) -> EntryMark:
-    trigger = read_trigger(moved_to) if isinstance(moved_to, bytes) else None
-    return EntryMark(is_unreadable=True) if trigger is None else EntryMark(name_of(trigger))
+def _mark_of(goes_to: Value, *, is_gone: bool) -> EntryMark:
+    trigger = read_trigger(goes_to) if isinstance(goes_to, bytes) else None
+    is_unreadable = trigger is None and not is_gone
+    return EntryMark(is_gone, None if trigger is None else name_of(trigger), is_unreadable)

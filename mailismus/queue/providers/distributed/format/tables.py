@@ -53,11 +53,14 @@ ENQUEUED = RowTable(
 
 DELETED = RowTable(
     "deleted_mails_v2",
-    _columns(*_PLACE, *_ENTRY, ("done_at", _TIME), ("removed_at", _TIME), ("moved_to", _BYTES), ("claimed_by", _NUMBER)),
+    _columns(
+        *(*_PLACE, *_ENTRY, ("done_at", _TIME), ("removed_at", _TIME), ("bounced_to", _BYTES), ("moved_to", _BYTES)),
+    ),
     key_size=3,
     order_size=2,
 )
-"""Marks: what has become of an entry; of number 0, of a whole share. Four cells, so that no writer covers another."""
+"""Marks: what has become of an entry; of number 0, of a whole share. Four cells: an outcome
+covers no other one that counts more."""
 
 MAILS = RowTable(
     "mails",
@@ -74,12 +77,12 @@ DUE = RowTable(
     "due_mails",
     _columns(
         *(("queue_name", _TEXT), ("shard", _SMALL), ("due_slot", _TIME), ("due_at", _TIME), ("enqueue_id", _ID)),
-        *(("slice_start", _TIME), ("bucket", _SMALL), ("given_back", _SMALL)),
+        *(("slice_start", _TIME), ("bucket", _SMALL), ("given_back", _SMALL), ("writer", _NUMBER)),
     ),
     key_size=3,
     order_size=2,
 )
-"""What is to be published at a time, in slots of a minute."""
+"""What is to be published at a time, in slots of a minute, and the server that does so as long as it has a lease."""
 
 DUE_START = RowTable("due_start", _columns(("queue_name", _TEXT), ("shard", _SMALL), ("due_slot", _TIME)), key_size=2)
 """The first slot that may have rows."""
@@ -123,13 +126,13 @@ EPOCHS = RowTable(
 """Who has an epoch, and the slice in which its messages begin."""
 
 SERVERS = RowTable("servers", _columns(("epoch", _NUMBER), ("name", _TEXT), ("settings", _BYTES)), key_size=1)
-"""Leases of running servers."""
+"""Leases of the servers that run, by their epochs."""
 
 LEASES = RowTable("leases", _columns(("name", _TEXT), ("owner", _NUMBER)), key_size=1)
-"""Leases of duties that one server has at a time."""
+"""Leases of duties that one server has at a time: none yet."""
 
 CLAIMS = RowTable("claims", _columns(("enqueue_id", _ID), ("owner", _NUMBER)), key_size=1)
-"""Whose a share is that is tried by someone else than who was first told of it."""
+"""Whose a share is: the epoch of a server, as long as that has a lease."""
 
 DESTINATIONS = RowTable("destinations", _columns(("host", _TEXT), ("record", _BYTES), ("at", _TIME)), key_size=1)
 """What is known of hosts."""

@@ -22,7 +22,8 @@ SHARE_ENTRIES = 500
 
 @attrs.frozen
 class ShareTrigger:
-    """A share, by its place. `numbers` None: all that is left of it. `is_suspect`: another message may say the same."""
+    """A share, by its place. `numbers` None: all that is left of it. `is_suspect`: another message may have said the same,
+    and a server may have it by that, without a claim. `is_from_row`: a due row says so, which others may have read."""
 
     queue_name: str
     slice_start: float
@@ -30,6 +31,7 @@ class ShareTrigger:
     enqueue_id: UUID
     numbers: tuple[int, ...] | None = None
     is_suspect: bool = False
+    is_from_row: bool = False
 
 
 def write_trigger(trigger: ShareTrigger) -> bytes:
@@ -45,6 +47,8 @@ def write_trigger(trigger: ShareTrigger) -> bytes:
         value["numbers"] = list(trigger.numbers)
     if trigger.is_suspect:
         value["suspect"] = True
+    if trigger.is_from_row:
+        value["row"] = True
     return json.dumps(value, separators=(",", ":")).encode()
 
 
@@ -59,8 +63,8 @@ def read_trigger(body: bytes) -> ShareTrigger | None:
     if not isinstance(value, dict) or value.get("v") != FORMAT:
         return None
     queue, start, bucket, name = (value.get(key) for key in ("queue", "slice", "bucket", "id"))
-    numbers, suspect = value.get("numbers"), value.get("suspect", False)
-    if not (isinstance(queue, str) and isinstance(name, str) and isinstance(suspect, bool)):
+    numbers, suspect, from_row = value.get("numbers"), value.get("suspect", False), value.get("row", False)
+    if not (isinstance(queue, str) and isinstance(name, str) and isinstance(suspect, bool) and isinstance(from_row, bool)):
         return None
     if not (_is_number(start) and _is_within(bucket, 0, MAX_BUCKET) and _is_list(numbers)):
         return None
@@ -69,7 +73,7 @@ def read_trigger(body: bytes) -> ShareTrigger | None:
     except ValueError:
         return None
     some = None if numbers is None else tuple(numbers)
-    return ShareTrigger(queue, float(cast(float, start)), cast(int, bucket), enqueue_id, some, suspect)
+    return ShareTrigger(queue, float(cast(float, start)), cast(int, bucket), enqueue_id, some, suspect, from_row)
 
 
 def _is_number(value: object) -> bool:

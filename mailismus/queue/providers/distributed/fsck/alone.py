@@ -1,7 +1,8 @@
-"""No server serves the queue while it is checked: the command has the lock of its directory, and the lease.
+"""No server serves the queue while it is checked: the command has the lock of its directory, and a lease like a server's.
 
-*Rules*: where another server has the lease the command ends (75). It is renewed while the command waits for a store; where
-it could not be renewed in time nothing more is changed, and the command ends (75): it may be run again.
+*Rules*: where another server has a lease the command ends (75). Before each finding it is asked again whether one has, for a
+server may start meanwhile. The lease is renewed while the command waits for a store; where it could not be renewed in time
+the command ends (75): it may be run again.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import os
 import random
 import socket
-from contextlib import suppress
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
@@ -18,17 +18,12 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.posix import PosixDisk
 from mailismus.errors import StartError
 from mailismus.queue.fsck.refusals import refuse_other_than_directories, refuse_other_user
-from mailismus.queue.providers.distributed.format.tables import EPOCHS
 from mailismus.queue.providers.distributed.format.version import SERVER, STATE
 from mailismus.queue.providers.distributed.fsck.repairs import CORRUPT
 from mailismus.queue.providers.distributed.identity.lease import RENEW_S, ServerLease
 from mailismus.queue.providers.distributed.opening import OwnPlace, open_place
 from mailismus.queue.providers.distributed.reaching import IReached
 from mailismus.queue.providers.distributed.setup import missing_things, not_set_up
-from mailismus.queue.providers.distributed.stores.failure import StoreFailure
-from mailismus.queue.providers.distributed.stores.rows import Erase, Put, Row
-
-_TICK = 0.001
 
 
 class ServingAlone:
@@ -53,16 +48,18 @@ class ServingAlone:
         missing = await missing_things(reached.stores)
         if missing:
             raise not_set_up(missing)
-        # Not by a new epoch: what is known of them may be damaged. By its name the next one in this directory takes over.
-        cells: Row = {"server": self._place.name, "claimed_at": reached.now()}
-        await reached.stores.rows.write([Put(EPOCHS, (self._owner,), cells, reached.now())])
         await self._lease.acquire(self._owner)
+        await self.check()
         self._timer = reached.timers.callLater(RENEW_S, self._renew)
 
-    def check(self) -> None:
-        """Raise `StartError` (75) where a server may serve the queue now."""
+    async def check(self) -> None:
+        """Raise `StartError` (75) where a server may serve the queue now, `NotDone`."""
         if not self._lease.is_sure:
             raise StartError(os.EX_TEMPFAIL, "the lease of the queue could not be renewed in time: run the command again")
+        others = await self._lease.others()
+        if others:
+            text = f"{len(others)} other servers serve this queue: stop them before, and wait 30 s for those that are dead"
+            raise StartError(os.EX_TEMPFAIL, text)
 
     def _renew(self) -> None:
         self._timer = self._reached.timers.callLater(RENEW_S, self._renew)
@@ -73,8 +70,6 @@ class ServingAlone:
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
         await self._lease.release()
-        with suppress(StoreFailure):  # the row tells nothing by itself
-            await self._reached.stores.rows.write([Erase(EPOCHS, (self._owner,), self._reached.now() + _TICK)])
 
     def release(self) -> None:
         """Give up the lock."""

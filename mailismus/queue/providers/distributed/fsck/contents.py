@@ -14,6 +14,7 @@ from mailismus.queue.providers.distributed.fsck.fault import SharedFault, fault
 from mailismus.queue.providers.distributed.fsck.kinds import SharedFindingKind as Kind
 from mailismus.queue.providers.distributed.fsck.repairs import LOST, SharedRepairs
 from mailismus.queue.providers.distributed.hand.reading import Condition, read_share
+from mailismus.queue.providers.distributed.identity.epochs import COUNTER_BITS
 from mailismus.queue.providers.distributed.settle.finding import ShareFinding
 from mailismus.queue.providers.distributed.stores.objects import IObjects
 from mailismus.queue.providers.distributed.stores.rows import IRows
@@ -33,6 +34,8 @@ class ContentCheck:
         self._known: dict[tuple[str, bytes], Kind | None] = {}
         self._named: set[str] = set()
         """Keys of contents that entries have: met share by share."""
+        self.highest_epoch = 0
+        """Contents of later epochs belong to a server that has started since."""
         self.count = 0
         """Objects that were met."""
 
@@ -80,14 +83,16 @@ class ContentCheck:
                 named = _KEY.fullmatch(key)
                 if named is None:
                     yield fault(Kind.OBJECT_FOREIGN, key, None)
-                elif key not in self._named and not await self._is_named(SpoolId(int(named[1], 16)), key):
+                elif not await self._is_needed(SpoolId(int(named[1], 16)), key):
                     yield fault(Kind.CONTENT_LEFT, key, partial(self._repairs.remove_content, key))
             if len(keys) < PAGE:
                 return
             after = keys[-1]
 
-    async def _is_named(self, spool_id: SpoolId, key: str) -> bool:
-        """Whether a share that lives has it, or one that can't be read may."""
+    async def _is_needed(self, spool_id: SpoolId, key: str) -> bool:
+        """Whether a share that lives has it, or one that can't be read, or was put in since the look began, may."""
+        if key in self._named or spool_id >> COUNTER_BITS > self.highest_epoch:
+            return True
         for name in await self._finding.shares_of(spool_id):
             found = await read_share(self._rows, name)
             if found.condition in _LIVE and (found.share is None or found.share.blob.key == key):

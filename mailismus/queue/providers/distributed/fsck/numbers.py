@@ -33,6 +33,7 @@ class NumberCheck:
 
     def __init__(self, rows: IRows, now: Callable[[], float], window_s: int, keep_s: float) -> None:
         self._rows, self._now, self._window_s, self._keep_s = rows, now, window_s, keep_s
+        self.highest_epoch = 0
         self.browse: dict[Area, float] = {}
         self.content: dict[Area, float] = {}
         """The starts. One that is not known is taken to be the first slice that an epoch names."""
@@ -48,6 +49,7 @@ class NumberCheck:
         last_row = await self._rows.row(SPIDS, (LAST,))
         last = None if last_row is None else last_row["epoch"]
         is_new = is_new and last is None
+        self.highest_epoch = max(highest, last) if isinstance(last, int) else highest
         if not is_new:
             await self._refuse_lost_settings()
         if not (isinstance(last, int) and last >= highest) and not is_new:

@@ -17,12 +17,13 @@ from mailismus.queue.fsck.files import LOST_REPLY
 from mailismus.queue.interface import Area, Entry, Settlement
 from mailismus.queue.providers.distributed.content.whole import WholeBody
 from mailismus.queue.providers.distributed.dump.cells import row_text
-from mailismus.queue.providers.distributed.enqueue.plan import closed_row, index_row, publication_of
+from mailismus.queue.providers.distributed.enqueue.plan import closed_row, index_row
 from mailismus.queue.providers.distributed.format.due import due_row, due_share
-from mailismus.queue.providers.distributed.format.marks import WHOLE, moved_mark, removed_mark
+from mailismus.queue.providers.distributed.format.marks import WHOLE, moved_mark, removed_mark, trigger_of
 from mailismus.queue.providers.distributed.format.names import share_name
 from mailismus.queue.providers.distributed.format.share import Blob, Share, ShareName, to_signed
-from mailismus.queue.providers.distributed.format.tables import DELETED, ENQUEUED, MAILS
+from mailismus.queue.providers.distributed.format.tables import DELETED, ENQUEUED, MAILS, queue_of
+from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.hand.reading import rows_of
 from mailismus.queue.providers.distributed.settle.plan import Leaving, plan_settlements
 from mailismus.queue.providers.distributed.stores.rows import Erase, Key, Put, Row, Write, kept_time
@@ -36,6 +37,8 @@ LOST = "/lost"
 LOST_CONTENT = (
     b"Subject: the content of this message was lost\r\n\r\nIt was damaged in its store, and can't be delivered.\r\n"
 )
+NOBODY = 0
+"""In due rows, in the place of the epoch of a server: all servers publish them."""
 _TICK = 0.001
 """Seconds: what is written behind an erasure."""
 
@@ -53,13 +56,13 @@ class SharedRepairs:
 
     async def publish(self, share: Share) -> None:
         """Publish a trigger of a share."""
-        publication = publication_of(share)
-        await self.stores.broker.publish(publication.queue, publication.body)
+        trigger = attrs.evolve(trigger_of(share.name), is_from_row=True)  # another one may be somewhere
+        await self.stores.broker.publish(queue_of(share.name.place.queue_name), write_trigger(trigger))
 
     async def wait_again(self, share: Share) -> None:
         """Write the due row of a share."""
         now = self.now()
-        await self.stores.rows.write([due_row(due_share(share.name, share.due_at, now), now)])
+        await self.stores.rows.write([due_row(due_share(share.name, share.due_at, now, NOBODY), now)])
 
     async def put_again(self, share: Share, numbers: Collection[int]) -> None:
         """Put entries of a share in again, in the present slice; the marks of the old ones say so."""
@@ -84,7 +87,7 @@ class SharedRepairs:
 
     async def _move(self, share: Share, settled: Mapping[int, tuple[Entry, Settlement]], now: float) -> None:
         leaving = Leaving(share, frozenset(settled), False, settled)
-        for batch in plan_settlements(leaving, self.view(), now, self.new_id):
+        for batch in plan_settlements(leaving, self.view(), now, self.new_id, NOBODY):
             writes = [write for write in batch.writes if not _is_mark(write)]
             for new in batch.shares:  # a mark of its own counts before that of the share
                 writes += [moved_mark(share.name, entry.number, new.name, now) for entry in new.message.entries]

@@ -99,7 +99,7 @@ class SharedFsck:
         walk = reached.wait(self._begin(reached))
         faults = walk.faults()
         while (fault := reached.wait(_next(faults))) is not None:
-            alone.check()
+            reached.wait(alone.check())
             yield fault
         self.checked = walk.checked
 

@@ -19,7 +19,7 @@ from mailismus.queue.providers.distributed.fsck.contents import ContentCheck
 from mailismus.queue.providers.distributed.fsck.fault import SharedFault, fault
 from mailismus.queue.providers.distributed.fsck.kinds import SharedFindingKind as Kind
 from mailismus.queue.providers.distributed.fsck.numbers import NumberCheck
-from mailismus.queue.providers.distributed.fsck.repairs import SharedRepairs
+from mailismus.queue.providers.distributed.fsck.repairs import NOBODY, SharedRepairs
 from mailismus.queue.providers.distributed.fsck.waiting import ShareReminders
 from mailismus.queue.providers.distributed.hand.reading import Condition, read_share, rows_of
 from mailismus.queue.providers.distributed.settle.finding import ShareFinding
@@ -72,7 +72,7 @@ class ShareCheck:
         if share.due_at <= self.repairs.now():
             yield fault(Kind.TRIGGER_MISSING, path, partial(self.repairs.publish, share), count=count)
             return
-        due = due_share(share.name, share.due_at, share.due_at)
+        due = due_share(share.name, share.due_at, share.due_at, NOBODY)
         key = (*slot_key(share.name.place.queue_name, due.slot), due.due_at, share.name.enqueue_id)
         if await self.rows.row(DUE, key) is None:
             at = time_text(share.due_at)

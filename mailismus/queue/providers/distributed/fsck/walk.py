@@ -61,6 +61,7 @@ class SharedWalk:
         await gather_due_rows(rows, self.now(), waiting)
         contents = ContentCheck(self.stores.objects, rows, finding, self.repairs)
         check = ShareCheck(rows, finding, numbers, waiting, contents, self.repairs)
+        contents.highest_epoch = numbers.highest_epoch
         for place in self._places(numbers):
             async for one in self._partition(place, check):
                 yield one

@@ -6,8 +6,11 @@ Modules:
 
     held        a share in the hand, and a message of which there are shares. Pure
     hand        the shares and the index of their entries. Pure
+    owning      whose the shares are: claims, and what is left to others
     reading     a share's rows and marks, from the database
+    rounds      the other bounces of a message
     loading     from triggers to entries, in their order, as far as there is room
     consuming   consumers of the broker's queues
+    leaving     a clean stop leaves what is here to others
     giving_back what is given back for long leaves the hand
 """

@@ -124,6 +124,10 @@ class _Delivery:
     delivery: TriggerDelivery
 
     @property
+    def is_redelivered(self) -> bool:
+        return self.delivery.is_redelivered
+
+    @property
     def is_lost(self) -> bool:
         return self.receiver.is_over
 

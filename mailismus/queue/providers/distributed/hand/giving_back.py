@@ -1,6 +1,7 @@
 """What is given back for long leaves the hand, and waits in a due row: so one throttled host blocks nobody.
 
-*Rule*: a start publishes such rows at once, as far as they are of the next hour: what was given back is due as before.
+*Rule*: when this server is gone such rows are published at once, as far as they are known: what was given back is due as
+before.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from twisted.logger import Logger
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.providers.distributed.due.firing import Firing
-from mailismus.queue.providers.distributed.format.due import due_row, due_share
+from mailismus.queue.providers.distributed.format.due import DueKind, due_row, due_share
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import HeldShare
+from mailismus.queue.providers.distributed.hand.owning import Owned, Owning
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.rows import IRows
 
@@ -22,12 +24,15 @@ LONG_S = 5.0
 
 
 class LongGiveBacks:
-    """Entries that were given back. `now`: UTC seconds."""
+    """Entries that were given back. `now`: UTC seconds; `epoch`: of this server's lease."""
 
     _log = Logger()
 
-    def __init__(self, rows: IRows, hand: Hand, firing: Firing, now: Callable[[], float]) -> None:
-        self._rows, self._hand, self._firing, self._now = rows, hand, firing, now
+    def __init__(
+        self, rows: IRows, hand: Hand, firing: Firing, owning: Owning, now: Callable[[], float], epoch: Callable[[], int]
+    ) -> None:
+        self._rows, self._hand, self._firing, self._owning = rows, hand, firing, owning
+        self._now, self._epoch = now, epoch
 
     def leave(self, queue_ids: Sequence[QueueId], not_before: float) -> None:
         """These entries wait in the hand until then. Have them wait in rows, if that is long."""
@@ -46,8 +51,11 @@ class LongGiveBacks:
 
     async def _leave(self, held: HeldShare, queue_ids: Sequence[QueueId], not_before: float) -> None:
         now = self._now()
-        due = due_share(held.name, not_before, now, is_given_back=True)
+        due = due_share(held.name, not_before, now, self._epoch(), DueKind.GIVEN_BACK)
         try:
+            if len(held.here) > len(queue_ids) and await self._owning.claim(held) is Owned.NOT:
+                self._hand.end_use(held)  # another server has it
+                return
             await self._rows.write([due_row(due, now)])
         except StoreFailure:
             self._hand.end_use(held)  # it waits in the hand

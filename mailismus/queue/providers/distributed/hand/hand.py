@@ -1,7 +1,9 @@
 """The shares in the hand, and the index of their entries. Pure.
 
 *Rules*: an entry is in the hand once, however many triggers said so. A share's triggers are acked when the hand has nothing
-more of it: what left it then is over by a mark, or has a due row. What a commit under way has put in waits for its end.
+more of it: what left it then is over by a mark, or has a due row; where another server has it, it gets one first. What a
+commit under way has put in waits for its end. What another server may have leaves the hand, but for what is out: that leaves
+when it is settled or given back, and is begun no more.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.due.index import DueIndex
 from mailismus.queue.interface import Area, Entry
 from mailismus.queue.providers.distributed.format.share import Share, ShareName
-from mailismus.queue.providers.distributed.hand.held import Delivered, HandMessage, HeldShare
+from mailismus.queue.providers.distributed.hand.held import Basis, Delivered, HandMessage, HeldShare
 from mailismus.queue.providers.distributed.stores.rows import kept_time
 
 MOST_ENTRIES = 5000
@@ -21,14 +23,20 @@ MOST_ENTRIES = 5000
 
 
 class Hand:
-    """The hand. `came`: told of areas whose entries may be taken."""
+    """The hand. `came`: told of areas whose entries may be taken; `left`: of claimed shares that leave it and live on;
+    `strayed`: of shares that other servers have, and whose triggers are here."""
 
-    def __init__(self, came: Callable[[set[Area]], None]) -> None:
+    def __init__(
+        self,
+        came: Callable[[set[Area]], None],
+        left: Callable[[ShareName], None],
+        strayed: Callable[[HeldShare], None],
+    ) -> None:
         self.index: DueIndex[HandMessage] = DueIndex()
         self.shares: dict[UUID, HeldShare] = {}
         self.hidden: set[UUID] = set()
         """Shares of commits that are under way, or were refused and may be there all the same."""
-        self._came = came
+        self._came, self._left, self._strayed = came, left, strayed
 
     def tell(self, areas: set[Area]) -> None:
         """Entries of these areas may be taken."""
@@ -60,12 +68,17 @@ class Hand:
         """Forget a share, if nothing of it is here and nothing is under way for it. Return the triggers to be acked."""
         if held.here or held.uses:
             return ()
-        self.shares.pop(held.name.enqueue_id, None)
+        if held.basis is Basis.NOTHING and held.deliveries:
+            self._strayed(held)
+            return ()
+        if self.shares.pop(held.name.enqueue_id, None) is not None and held.left and held.basis is Basis.CLAIM:
+            self._left(held.name)
         return held.take_deliveries()
 
     def add(self, held: HeldShare, numbers: Collection[int] | None, now: float, *, is_due: bool) -> None:
         """Add entries of a share that was read: those that are left and not here. `numbers` None: all. `is_due`: they are
         due, whatever their rows say."""
+        self.drop_over(held)
         now = max(now, kept_time(now))  # a time that was written may be one of this very millisecond
         share = held.whole
         spool_id = share.message.spool_id
@@ -91,6 +104,25 @@ class Hand:
                 self.index.put(known, entry, now)
         if any(entry.due_at <= now for entry in entries):
             self._came({share.area})
+
+    def end_elsewhere(self, held: HeldShare) -> None:
+        """Nothing of a share is left, by marks of others."""
+        held.learn(held.share, (), is_split=held.is_split)
+        self.drop_over(held)
+
+    def end_rival(self, name: ShareName, number: int) -> None:
+        """An entry of a share has lost against another outcome."""
+        held = self.shares.get(name.enqueue_id)
+        if held is not None:
+            held.left.discard(number)
+            self.drop_over(held)
+
+    def drop_over(self, held: HeldShare) -> None:
+        """What others have ended leaves the hand, but for what is out: that is settled yet."""
+        known = self.index.messages.get(held.whole.message.spool_id) if held.here else None
+        for number in held.here - held.left if known is not None else ():
+            if known is not None and number not in known.out:
+                self._remove(known, number)
 
     def is_elsewhere(self, held: HeldShare, numbers: Collection[int] | None) -> bool:
         """Whether an entry of a share is here as that of another one, which it moved from: only one of the two counts in the
@@ -130,17 +162,50 @@ class Hand:
         self.index.move(known, number)
 
     def drop_lost(self) -> None:
-        """Forget triggers whose consumer has ended: they are delivered again."""
-        for held in self.shares.values():
+        """Forget triggers whose consumer has ended: they are delivered again, maybe to others. What rests on them alone is
+        lost."""
+        for held in list(self.shares.values()):
             held.drop_lost()
+            if held.rests_on_trigger and not held.deliveries:
+                self.lose(held)
 
-    def let_go_of_all(self) -> None:
-        """Forget what is not out, without an ack: another server may have it."""
-        for known in list(self.index.messages.values()):
-            for number in [number for number in known.entries if number not in known.out]:
-                held = self.let_go(known, number)
-                if not held.here and not held.uses:
-                    self.shares.pop(held.name.enqueue_id, None)
+    def lose(self, held: HeldShare) -> None:
+        """Another server may have a share."""
+        held.lose()
+        known = self.index.messages.get(held.share.message.spool_id) if held.share is not None else None
+        for number in list(held.here) if known is not None else ():
+            if known is not None and number not in known.out:
+                self._remove(known, number)
+        if not held.here and not held.uses:
+            self.shares.pop(held.name.enqueue_id, None)
+
+    def lose_all(self) -> None:
+        """Other servers may have everything."""
+        for held in list(self.shares.values()):
+            self.lose(held)
+
+    def come_back(self, queue_ids: Iterable[QueueId]) -> list[QueueId]:
+        """What was out and is lost leaves the hand. Return the others."""
+        ours = []
+        for queue_id in queue_ids:
+            known = self.index.messages.get(queue_id.spool_id)
+            held = None if known is None else known.shares.get(queue_id.number)
+            if known is None or held is None or held.basis is not Basis.NOTHING:
+                ours.append(queue_id)
+            else:
+                self.forget(known, queue_id.number)
+        return ours
+
+    def forget(self, known: HandMessage, number: int) -> None:
+        """An entry that another server may have leaves the hand."""
+        held = self.let_go(known, number)
+        for delivered in self.leave(held):
+            delivered.ack()
+
+    def may_try(self, spool_id: SpoolId, elapsed: float) -> bool:
+        """Whether all that is here of a message may be tried."""
+        known = self.index.messages.get(spool_id)
+        return known is not None and all(held.may_try(elapsed) for held in set(known.shares.values()))
 
 
 def _due(entry: Entry, now: float) -> Entry:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol
@@ -10,11 +11,19 @@ import attrs
 
 from mailismus.queue.due.entries import DueMessage
 from mailismus.queue.interface import Entry, Message
+from mailismus.queue.providers.distributed.format.due import DueShare
 from mailismus.queue.providers.distributed.format.share import Share, ShareName
+
+TRUST_S = 20.0
+"""Seconds for which a trigger of new mail is trusted without a claim: others wait longer before they take over."""
 
 
 class Delivered(Protocol):
     """A trigger that was delivered, and is not acked."""
+
+    @property
+    def is_redelivered(self) -> bool:
+        """Whether a server may have had it before."""
 
     @property
     def is_lost(self) -> bool:
@@ -22,6 +31,16 @@ class Delivered(Protocol):
 
     def ack(self) -> None:
         """It is over."""
+
+
+class Basis(enum.Enum):
+    """Why what is here of a share may be tried."""
+
+    NOTHING = "nothing"
+    """It may not: another server may have it."""
+    NEW = "new"
+    """Nobody else was ever told of it: a trigger of new mail that was never delivered before, or the share was made here."""
+    CLAIM = "claim"
 
 
 @attrs.define(eq=False)
@@ -32,7 +51,7 @@ class HeldShare:
     share: Share | None = None
     """None: its rows were not read yet."""
     left: set[int] = attrs.field(factory=set)
-    """Numbers of the entries that no mark has ended, in the hand or not. All changes are this server's."""
+    """Numbers of the entries that no mark has ended, in the hand or not, as far as this server knows."""
     here: set[int] = attrs.field(factory=set)
     """Of these, the numbers of those that are in the hand."""
     is_split: bool = False
@@ -41,6 +60,11 @@ class HeldShare:
     """Triggers that said so. They are acked when nothing of it is here."""
     uses: int = 0
     """What is under way for it, and needs to know of entries that end meanwhile."""
+    basis: Basis = Basis.NOTHING
+    new_since: float = 0.0
+    """Since when it is `Basis.NEW`, in elapsed seconds."""
+    heir: DueShare | None = None
+    """Of a share that was made here and needs no trigger: the row by which another server learns of it."""
 
     def begin_use(self) -> None:
         """Something is under way for it."""
@@ -51,9 +75,12 @@ class HeldShare:
         self.uses -= 1
 
     def learn(self, share: Share | None, left: Iterable[int], *, is_split: bool) -> None:
-        """Note what was read of it. What is known already stays: it is newer."""
+        """Note what was read of it. An entry that was over stays so."""
         if self.share is None:
             self.share, self.left, self.is_split = share, set(left), is_split
+        else:
+            self.left.intersection_update(left)
+            self.is_split = self.is_split or is_split
 
     def forget(self) -> None:
         """It is to be read again, unless something of it is here."""
@@ -63,6 +90,31 @@ class HeldShare:
     def split(self) -> None:
         """Some of its entries have moved."""
         self.is_split = True
+
+    def trust(self, since: float) -> None:
+        """Nobody else was told of it, by this time."""
+        self.basis, self.new_since = Basis.NEW, since
+
+    def claimed(self) -> None:
+        """It is claimed for this server."""
+        self.basis = Basis.CLAIM
+
+    def lose(self) -> None:
+        """Another server may have it."""
+        self.basis = Basis.NOTHING
+
+    def inherit(self, heir: DueShare) -> None:
+        """Another server will learn of it by this row."""
+        self.heir = heir
+
+    def may_try(self, elapsed: float) -> bool:
+        """Whether what is here of it may be tried."""
+        return self.basis is Basis.CLAIM or (self.basis is Basis.NEW and elapsed < self.new_since + TRUST_S)
+
+    @property
+    def rests_on_trigger(self) -> bool:
+        """Whether it is this server's by an unacked trigger alone."""
+        return self.basis is Basis.NEW and self.heir is None
 
     def take_deliveries(self) -> list[Delivered]:
         """Its triggers, which are acked now."""

@@ -1,13 +1,15 @@
-"""From triggers to entries: in the order in which they came, as far as there is room.
+"""From triggers to entries: in the order in which they came, as far as there is room, and as they are this server's.
 
 *Rules*: a message that no Mailismus has written, or that names a share of which nothing is there, goes to the dead queue.
-While the database is away triggers wait. What moved and lost against another share is marked removed.
+While the database is away triggers wait. What moved and lost against another share is marked removed. New mail that another
+server was told of, or may have been, waits until that one begins nothing of it any more without a claim; not where no other
+server has a lease. Whatever is claimed is read behind the claim.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 import attrs
@@ -23,7 +25,10 @@ from mailismus.queue.providers.distributed.format.tables import DEAD
 from mailismus.queue.providers.distributed.format.trigger import read_trigger
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import Delivered, HeldShare
+from mailismus.queue.providers.distributed.hand.owning import OwnClock, Owned, Owning
 from mailismus.queue.providers.distributed.hand.reading import Condition, FoundShare, read_share
+from mailismus.queue.providers.distributed.hand.rounds import Beside, OtherBounces
+from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.stores.together import together
@@ -33,26 +38,36 @@ AT_A_TIME = 64
 PAUSE_S = 1.0
 UNDER_WAY_S = 5.0
 """Until a share is looked at again whose origin has no mark yet: the database finishes batches within seconds."""
+WAIT_S = 30.0
+"""How long new mail waits that another server may have without a claim: longer than that trusts its trigger (`TRUST_S`)."""
 AREAS = frozenset(area.value for area in Area)
 
 
 @attrs.define(eq=False)
 class _Waiting:
-    """A trigger whose share is to be read."""
+    """A trigger whose share is to be read. `since`: when it came, in elapsed seconds. `is_new`: no server was told of it
+    before. `waits`: another server may have it without a claim."""
 
     held: HeldShare
     numbers: Sequence[int] | None
     body: bytes
     delivered: Delivered
+    since: float
+    is_new: bool
+    waits: bool
 
 
 class TriggerLoading:
-    """The line of triggers. `now`: UTC seconds."""
+    """The line of triggers."""
 
     _log = Logger()
 
-    def __init__(self, hand: Hand, stores: Stores, reactor: IReactorTime, now: Callable[[], float]) -> None:
-        self._hand, self._stores, self._reactor, self._now = hand, stores, reactor, now
+    def __init__(
+        self, hand: Hand, stores: Stores, owning: Owning, lease: ServerLease, reactor: IReactorTime, clock: OwnClock
+    ) -> None:
+        self._bounces = OtherBounces(stores.rows, hand, owning)
+        self._hand, self._stores, self._owning, self._lease = hand, stores, owning, lease
+        self._reactor, self._now, self._elapsed = reactor, clock.now, clock.elapsed
         self._line: deque[_Waiting] = deque()
         self._aside: dict[UUID, list[_Waiting]] = {}
         """Triggers of shares that are hidden."""
@@ -71,7 +86,10 @@ class TriggerLoading:
             return
         held = self._hand.share(name_of(trigger))
         held.deliveries.append(delivered)
-        waiting = _Waiting(held, trigger.numbers, body, delivered)
+        is_incoming = trigger.queue_name == Area.INCOMING.value
+        waits = is_incoming and (delivered.is_redelivered or trigger.is_suspect)
+        is_new = is_incoming and not waits and not trigger.is_from_row and trigger.numbers is None
+        waiting = _Waiting(held, trigger.numbers, body, delivered, self._elapsed(), is_new, waits)
         if trigger.enqueue_id in self._hand.hidden:
             self._aside.setdefault(trigger.enqueue_id, []).append(waiting)
         else:
@@ -98,13 +116,35 @@ class TriggerLoading:
 
     async def _run(self) -> None:
         while self._line and not self._is_closed and self._hand.has_room(self._now()):
-            waiting = self._next()
-            for one, found in zip(waiting, await together(self._read(one) for one in waiting), strict=True):
-                if found is None:
+            waiting = await self._ready_of(self._next())
+            for one, loaded in zip(waiting, await together(self._load(one) for one in waiting), strict=True):
+                if loaded is None:
                     self._again(one, PAUSE_S)
+                    continue
+                found, beside = loaded
+                if one.delivered.is_lost:
+                    self._hand.end_use(one.held)
                 else:
                     self._found(one, found)
+                for other in beside:
+                    self._add_beside(other)
         self._is_running = False
+
+    async def _ready_of(self, waiting: list[_Waiting]) -> list[_Waiting]:
+        """Those that need not wait for another server."""
+        now = self._elapsed()
+        early = [one for one in waiting if one.waits and now < one.since + WAIT_S]
+        if not early:
+            return waiting
+        try:
+            is_alone = not await self._lease.others()
+        except StoreFailure:
+            is_alone = False
+        if is_alone:
+            return waiting
+        for one in early:
+            self._again(one, min(UNDER_WAY_S, one.since + WAIT_S - now))
+        return [one for one in waiting if one not in early]
 
     def _next(self) -> list[_Waiting]:
         """The next ones, without those that will be delivered again."""
@@ -116,9 +156,27 @@ class TriggerLoading:
                 waiting.append(one)
         return waiting
 
+    async def _load(self, waiting: _Waiting) -> tuple[FoundShare, Sequence[Beside]] | None:
+        """A share as it was found, and what comes with it; None: the database is away."""
+        found = await self._read(waiting)
+        if found is None or found.share is None or found.condition is not Condition.LIVES:
+            return None if found is None else (found, ())
+        return found, await self._bounces.of(found.share, self._now())
+
+    def _add_beside(self, other: Beside) -> None:
+        held, found = other.held, other.found
+        held.learn(found.share, found.left, is_split=found.is_split)
+        if not self._hand.is_elsewhere(held, None):
+            self._hand.add(held, None, self._now(), is_due=True)
+        self._hand.end_use(held)
+
     async def _read(self, waiting: _Waiting) -> FoundShare | None:
         """What was found; None: the database is away."""
         try:
+            if not await self._is_ours(waiting):
+                if waiting.numbers is None:
+                    await self._owning.leave(waiting.held, [waiting.delivered])
+                return FoundShare(Condition.ELSEWHERE)
             found = await read_share(self._stores.rows, waiting.held.name)
             if found.lost and found.share is not None:
                 now = self._now()
@@ -127,6 +185,14 @@ class TriggerLoading:
         except StoreFailure:
             return None
         return found
+
+    async def _is_ours(self, waiting: _Waiting) -> bool:
+        """Whether a share is this server's by now. Raises `NotDone`."""
+        held = waiting.held
+        is_bounce = held.name.place.queue_name == Area.BOUNCES.value
+        if is_bounce and not held.here and not await self._bounces.leads(held.name):
+            return False
+        return await self._owning.own(held, waiting.since if waiting.is_new else None) is not Owned.NOT
 
     def _again(self, waiting: _Waiting, delay_s: float) -> None:
         def append() -> None:
@@ -137,7 +203,7 @@ class TriggerLoading:
 
     def _found(self, waiting: _Waiting, found: FoundShare) -> None:
         held, condition = waiting.held, found.condition
-        if condition is Condition.UNDER_WAY:
+        if condition is Condition.UNDER_WAY or (condition is Condition.ELSEWHERE and waiting.numbers is not None):
             self._again(waiting, UNDER_WAY_S)
             return
         if condition is Condition.LIVES:
@@ -150,6 +216,8 @@ class TriggerLoading:
         elif condition in (Condition.UNKNOWN, Condition.DAMAGED):
             held.drop(waiting.delivered)
             self._bury(waiting.body, waiting.delivered, f"the rows of its share are {condition.value}")
+        elif condition is Condition.OVER:
+            self._hand.end_elsewhere(held)
         self._hand.end_use(held)
 
     def _bury(self, body: bytes, delivered: Delivered, why: str) -> None:

@@ -27,6 +27,8 @@ class Condition(enum.Enum):
     """Neither rows nor marks."""
     DAMAGED = "damaged"
     UNDER_WAY = "under way"
+    ELSEWHERE = "elsewhere"
+    """Another server has it."""
 
 
 @attrs.frozen

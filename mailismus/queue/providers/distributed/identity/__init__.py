@@ -1,8 +1,9 @@
-"""Names of messages and of the server: epochs that no other server has, the ids of one of them, the lease of the queue.
+"""Names of messages and of the server: epochs that no other server has, the ids of one of them, what an epoch has.
 
 Modules:
 
     epochs      an epoch is claimed by compare and set
     spool_ids   the ids of one server
-    lease       one server at a time serves the queue
+    lease       which epochs are those of servers that run
+    claims      which of them has a share
 """

@@ -1,90 +1,98 @@
-"""The lease: one server at a time serves the queue.
+"""Leases: one row for each server that runs, under an epoch of its own. What an epoch has claimed is its own as long.
 
-    acquire -> renewed each `RENEW_S` -> sure for `SURE_S` -> void after `LEASE_S` -> another server's
-                                                                                   -> acquired again, once it is free
+    acquire -> renewed each `RENEW_S` -> sure for `SURE_S` -> void after `LEASE_S` -> acquired anew, under another epoch
 
-*Rules*: a server hands nothing out whose last renewal was begun more than `SURE_S` ago, by a clock that counts the time that
-a machine sleeps; another one begins when the lease is void, `LEASE_S` after it was last renewed. A server that starts again
-in its own directory, whose lock it holds, ends the lease of the one before: that one does not run any more.
+*Rules*: a server begins nothing whose last renewal was begun more than `SURE_S` ago, by a clock that counts the time that
+a machine sleeps; others take over what it had when its lease is void, `LEASE_S` after it was last renewed. An epoch whose
+lease was void is never used for a lease again. A server that starts again in its own directory, whose lock it holds, ends
+the leases of those before: they do not run any more. Leases are set by compare and set alone: their times are the
+database's.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
-from mailismus.errors import StartError
-from mailismus.queue.providers.distributed.format.tables import EPOCHS, LEASES
+from mailismus.queue.providers.distributed.format.tables import SERVERS
 from mailismus.queue.providers.distributed.stores.failure import NotDone, StoreFailure, Unanswered
 from mailismus.queue.providers.distributed.stores.rows import IRows
 
-NAME = "server"
 LEASE_S = 30
 RENEW_S = 10.0
 SURE_S = 20.0
 TRIES = 20
-_NOBODY = 0
+_NOBODY = ""
+"""The name in a lease that was ended, until its row has gone."""
+_ENDED_S = 1
 
 
 class ServerLease:
-    """The lease, for one server. `server`: its name, the same after each start in the same directory."""
+    """The lease of one server. `server`: its name, the same after each start in the same directory."""
 
     def __init__(self, rows: IRows, server: str, elapsed: Callable[[], float]) -> None:
         self._rows, self._server, self._elapsed = rows, server, elapsed
-        self._epoch = 0
+        self.epoch = 0
+        """Of the lease; 0: none was acquired."""
         self._sure_until = float("-inf")
 
     @property
     def is_sure(self) -> bool:
-        """Whether no other server may serve the queue now."""
+        """Whether no other server may have taken over what this one has."""
         return self._elapsed() < self._sure_until
 
     async def acquire(self, epoch: int) -> None:
-        """Acquire it under an epoch of this server. Raises `StartError` (75) while another server has it, `NotDone`."""
-        self._epoch = epoch
+        """Acquire one under a new epoch, and end those of servers before in the same directory. Raises `NotDone`."""
+        for other, name in (await self._all()).items():
+            if name == self._server:
+                await self._end(other)
         for _ in range(TRIES):
             begun = self._elapsed()
             try:
-                row = await self._rows.add(LEASES, (NAME,), {"owner": epoch}, LEASE_S)
-                owner = None if row is None else row["owner"]
-                if row is None or owner == epoch:
-                    self._sure_until = begun + SURE_S
-                    return
-                holder = await self._holder(owner)
-                if owner != _NOBODY and holder != self._server:
-                    text = f"another server, {holder}, serves this queue: only one does at a time"
-                    raise StartError(os.EX_TEMPFAIL, text)
-                if await self._rows.change(LEASES, (NAME,), {"owner": epoch}, {"owner": owner}, LEASE_S) is None:
-                    self._sure_until = begun + SURE_S
-                    return
+                found = await self._rows.add(SERVERS, (epoch,), {"name": self._server}, LEASE_S)
             except Unanswered:
                 continue
-        raise NotDone("rows", f"the lease of the queue changed {TRIES} times meanwhile")
+            if found is None or found["name"] == self._server:
+                self.epoch, self._sure_until = epoch, begun + SURE_S
+                return
+            break
+        raise NotDone("rows", "the lease of this server could not be acquired")
 
     async def renew(self) -> bool:
-        """Renew it. Return False where another server has it; where that is not known it may become void."""
+        """Renew it. Return False where it was void: others may have taken over. Raises `NotDone`, `Unanswered`: it may
+        become so, unless it is renewed again soon."""
         begun = self._elapsed()
-        mine = {"owner": self._epoch}
-        try:
-            found = await self._rows.change(LEASES, (NAME,), mine, mine, LEASE_S)
-            if found is not None and found["owner"] in (None, _NOBODY):
-                found = await self._rows.add(LEASES, (NAME,), mine, LEASE_S)
-        except StoreFailure:
-            return True
-        if found is None or found["owner"] == self._epoch:
+        mine = {"name": self._server}
+        found = await self._rows.change(SERVERS, (self.epoch,), mine, mine, LEASE_S)
+        if found is None:
             self._sure_until = begun + SURE_S
             return True
         self._sure_until = float("-inf")
         return False
 
     async def release(self) -> None:
-        """Another server may begin at once."""
+        """Others may take over at once."""
         self._sure_until = float("-inf")
+        await self._end(self.epoch)
+
+    async def others(self) -> frozenset[int]:
+        """The epochs of the leases of other servers. Raises `NotDone`."""
+        return frozenset(epoch for epoch in await self._all() if epoch != self.epoch)
+
+    async def is_live(self, epoch: int) -> bool:
+        """Whether an epoch has a lease. Raises `NotDone`."""
+        row = await self._rows.row(SERVERS, (epoch,))
+        return row is not None and bool(row["name"])
+
+    async def _all(self) -> dict[int, str]:
+        found: dict[int, str] = {}
+        for row in await self._rows.all_rows(SERVERS):
+            epoch, name = row["epoch"], row["name"]
+            if isinstance(epoch, int) and isinstance(name, str) and name != _NOBODY:
+                found[epoch] = name
+        return found
+
+    async def _end(self, epoch: int) -> None:
         try:
-            await self._rows.change(LEASES, (NAME,), {"owner": _NOBODY}, {"owner": self._epoch}, 1)
+            await self._rows.change(SERVERS, (epoch,), {"name": _NOBODY}, {"name": self._server}, _ENDED_S)
         except StoreFailure:
             return  # it becomes void
-
-    async def _holder(self, owner: object) -> str:
-        row = await self._rows.row(EPOCHS, (owner,)) if isinstance(owner, int) else None
-        return str(row["server"]) if row is not None else "unknown"

@@ -2,7 +2,8 @@
 
 Entries that end get a mark each, or one for all that is left of their share. Entries that go on are put into a new share of
 the present slice, for each area and time; the mark of each names it. Share, mark, due row and index rows come by one batch;
-where it would be too large, by several, each for some of the entries.
+where it would be too large, by several, each for some of the entries. A bounce that is due stays with the server that made
+it, so that those of one round are one report; its due row is for another server, should this one be gone.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from mailismus.queue.entering import successor_of
 from mailismus.queue.interface import Area, Entry, Settlement
 from mailismus.queue.providers.distributed.enqueue.plan import closed_row, index_row
 from mailismus.queue.providers.distributed.format.batches import BATCH_BYTES
-from mailismus.queue.providers.distributed.format.due import DueShare, due_row, due_share
+from mailismus.queue.providers.distributed.format.due import DueKind, DueShare, due_row, due_share
 from mailismus.queue.providers.distributed.format.marks import WHOLE, done_mark, moved_mark
 from mailismus.queue.providers.distributed.format.share import Share, ShareName, SharePlace, pieces_of, writes_of
 from mailismus.queue.providers.distributed.format.slices import bucket_of, slice_start
@@ -25,6 +26,8 @@ from mailismus.queue.providers.distributed.view.change import ViewSettings
 
 _BESIDE = 1000
 """Bytes of a share beside its entries, at most: head, index row, due row, mark."""
+HEIR_S = 120.0
+"""A bounce stays with the server that made it. So much later others learn of it."""
 _MARK = 100
 """Bytes of a mark without the name of a share, at most."""
 
@@ -43,8 +46,8 @@ class Leaving:
 @attrs.frozen
 class SettleBatch:
     """Writes that are carried out as one, and what is true then. `ended`: numbers of entries that left the share. `shares`:
-    new ones. `is_closed`: nothing is left of it. `ends_message`: whether the message is over is known without a look at its
-    index rows."""
+    new ones, and `due` their rows: those of kind `GIVEN_BACK` stay with this server. `is_closed`: nothing is left of it.
+    `ends_message`: whether the message is over is known without a look at its index rows."""
 
     leaving: Leaving
     writes: tuple[Write, ...]
@@ -55,14 +58,16 @@ class SettleBatch:
     ends_message: bool
 
 
-def plan_settlements(leaving: Leaving, view: ViewSettings, now: float, new_id: Callable[[], UUID]) -> Iterator[SettleBatch]:
-    """The batches, in their order. `now`: UTC seconds."""
+def plan_settlements(
+    leaving: Leaving, view: ViewSettings, now: float, new_id: Callable[[], UUID], writer: int
+) -> Iterator[SettleBatch]:
+    """The batches, in their order. `now`: UTC seconds; `writer`: the epoch of this server."""
     now = kept_time(now)
     left = set(leaving.left)
     is_whole_message = leaving.is_whole_message
     for piece in _pieces(leaving):
         left.difference_update(piece)
-        batch = _batch(leaving, piece, frozenset(left), is_whole_message, view, now, new_id)
+        batch = _batch(leaving, piece, frozenset(left), is_whole_message, view, now, new_id, writer)
         is_whole_message = is_whole_message and not batch.shares
         yield batch
 
@@ -107,6 +112,7 @@ def _batch(
     view: ViewSettings,
     now: float,
     new_id: Callable[[], UUID],
+    writer: int,
 ) -> SettleBatch:
     share = leaving.share
     ending = [number for number in numbers if leaving.settled[number][1].area is None]
@@ -126,7 +132,7 @@ def _batch(
     due = []
     for new in shares:
         writes += writes_of(new, now)
-        waiting = due_share(new.name, new.due_at, now)
+        waiting = _due_of(new, now, writer)
         due.append(waiting)
         writes += [due_row(waiting, now), index_row(new, now)]
     is_closed = not left
@@ -154,6 +160,13 @@ def _successor(
     place = SharePlace(area.value, slice_start(now, view.slice_window_s), bucket_of(message.spool_id, view.bucket_count))
     name = ShareName(place, new_id())
     return Share(name, message.with_entries(list(entries)), share.blob, now, due_at, share.name)
+
+
+def _due_of(share: Share, now: float, writer: int) -> DueShare:
+    """When a new share is published."""
+    if share.area is Area.BOUNCES and share.due_at <= now:
+        return due_share(share.name, now + HEIR_S, now, writer, DueKind.GIVEN_BACK)
+    return due_share(share.name, share.due_at, now, writer)
 
 
 def _index_of(share: Share, now: float, *, is_closed: bool, has_moved: bool) -> list[Put]:

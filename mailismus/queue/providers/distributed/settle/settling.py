@@ -2,9 +2,11 @@
 
     settlements of a message -> its entries are brought into the hand -> batch ... -> content, index rows -> acks
 
-*Rules*: two settlements of one message never overlap. A batch that is not answered is repeated, the same, as long as the
-server runs. Where its answer took longer than `LATE_S`, what went on moves once more, into the present slice. The content
-goes when the message is over by a durable mark, and the trigger is acked behind that.
+*Rules*: two settlements of one message never overlap. What moves on is claimed first: where another server has it, it stays
+that one's, and this outcome is forgotten. What has ended is written all the same. Behind each batch the marks are read: what
+does not count against an outcome of another server is ended (`rivals`). A batch that is not answered is repeated, the same,
+as long as the server runs. Where its answer took longer than `LATE_S`, what went on moves once more, into the present slice.
+The content goes when the message is over by a durable mark, and the trigger is acked behind that.
 """
 
 from __future__ import annotations
@@ -20,15 +22,20 @@ from twisted.logger import Logger
 
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Entry, Settlement
+from mailismus.queue.providers.distributed.due.firing import Firing
+from mailismus.queue.providers.distributed.enqueue.plan import closed_row
 from mailismus.queue.providers.distributed.enqueue.steps import LATE_S, PAUSE_S, EnqueueClock
-from mailismus.queue.providers.distributed.format.due import DueShare
+from mailismus.queue.providers.distributed.format.due import DueKind
+from mailismus.queue.providers.distributed.format.marks import Marks, removed_mark
 from mailismus.queue.providers.distributed.format.share import Share, ShareName, to_signed
-from mailismus.queue.providers.distributed.format.tables import MAILS
+from mailismus.queue.providers.distributed.format.tables import DELETED, MAILS
 from mailismus.queue.providers.distributed.hand.hand import Hand
-from mailismus.queue.providers.distributed.hand.held import Delivered, HeldShare
-from mailismus.queue.providers.distributed.hand.reading import Condition, read_share
+from mailismus.queue.providers.distributed.hand.held import Basis, Delivered, HeldShare
+from mailismus.queue.providers.distributed.hand.owning import Owned, Owning
+from mailismus.queue.providers.distributed.hand.reading import Condition, read_share, rows_of
 from mailismus.queue.providers.distributed.settle.finding import ShareFinding
 from mailismus.queue.providers.distributed.settle.plan import Leaving, SettleBatch, plan_settlements
+from mailismus.queue.providers.distributed.settle.rivals import Rival, losers_of, marks_of_the_gone
 from mailismus.queue.providers.distributed.stores.failure import NotDone, StoreFailure, Unanswered
 from mailismus.queue.providers.distributed.stores.rows import Erase, Write, kept_time
 from mailismus.queue.providers.distributed.stores.stores import Stores
@@ -42,7 +49,7 @@ Settled = Mapping[int, Settlement]
 
 
 class ShareSettling:
-    """Settlements of one server. `waits`: told of shares that wait for their time."""
+    """Settlements of one server."""
 
     _log = Logger()
 
@@ -54,12 +61,13 @@ class ShareSettling:
         clock: EnqueueClock,
         view: Callable[[], ViewSettings],
         new_id: Callable[[], UUID],
-        waits: Callable[[Sequence[DueShare]], None],
+        firing: Firing,
+        owning: Owning,
         over: Callable[[SpoolId], None],
     ) -> None:
         """`over`: told of messages of which nothing is left."""
         self._stores, self._hand, self._finding, self._clock = stores, hand, finding, clock
-        self._view, self._new_id, self._waits, self._over = view, new_id, waits, over
+        self._view, self._new_id, self._firing, self._owning, self._over = view, new_id, firing, owning, over
         self._locks: dict[SpoolId, _Lock] = {}
 
     async def settle(self, spool_id: SpoolId, settled: Settled) -> bool:
@@ -91,11 +99,29 @@ class ShareSettling:
                 known.go_out((number,))
         batches: list[SettleBatch] = []
         for held, entries in leaving.items():
-            batches += self._plan(Leaving(held.whole, frozenset(held.left), held.is_whole_message, entries))
+            await self._keep_ours(held, entries)
+            if entries:
+                batches += self._plan(Leaving(held.whole, frozenset(held.left), held.is_whole_message, entries))
         return batches
 
+    async def _keep_ours(self, held: HeldShare, entries: dict[int, tuple[Entry, Settlement]]) -> None:
+        """Leave out what is to move on and is another server's."""
+        moving = [number for number, (_, settlement) in entries.items() if settlement.area is not None]
+        if not moving or held.basis is Basis.CLAIM:
+            return
+        held.begin_use()
+        owned = await self._surely(lambda: self._owning.claim(held))
+        if owned is Owned.NOW:
+            await self._surely(lambda: self._owning.read_again(held))
+        for number in moving:
+            if owned is Owned.NOT or number not in held.left:
+                del entries[number]
+                self._hand.forget(self._hand.index.messages[held.whole.message.spool_id], number)
+        self._hand.end_use(held)
+
     def _plan(self, leaving: Leaving) -> list[SettleBatch]:
-        return list(plan_settlements(leaving, self._view(), self._clock.now(), self._new_id))
+        clock = self._clock
+        return list(plan_settlements(leaving, self._view(), clock.now(), self._new_id, clock.epoch()))
 
     async def bring(self, spool_id: SpoolId, numbers: Collection[int]) -> None:
         """Bring entries of a message into the hand that are not there, as far as they live. Raises `NotDone`."""
@@ -105,6 +131,17 @@ class ShareSettling:
             return
         for name in await self._finding.shares_of(spool_id):
             await self.bring_of(name, missing)
+
+    async def bring_ours(self, name: ShareName, numbers: Collection[int]) -> bool:
+        """As `bring_of`, of a share that is claimed before. False: another server has it. Raises `NotDone`."""
+        held = self._hand.share(name)
+        try:
+            if await self._owning.claim(held) is Owned.NOT:
+                return False
+            await self.bring_of(name, numbers)
+            return True
+        finally:
+            self._hand.end_use(held)
 
     async def bring_of(self, name: ShareName, numbers: Collection[int]) -> None:
         """Bring these entries of a share into the hand, as far as they live. Raises `NotDone`."""
@@ -120,23 +157,64 @@ class ShareSettling:
 
     async def complete(self, spool_id: SpoolId, batch: SettleBatch, *, late: bool = False) -> bool:
         """A batch is durable. Return whether the message is over."""
+        lost = await self._surely(lambda: self._end_losers(batch))
         touched = self._hand.end(spool_id, batch.ended)
         if batch.shares:
             for held in touched:
                 held.split()
-            self._waits(batch.due)
+            self._firing.add(batch.due)
+            self._keep_bounces(batch, lost)
             if late:
                 await self._carry(batch.shares)
+        for held in touched:
+            if held.heir is not None and not held.left:
+                self._firing.forget(held.heir)
         is_over = batch.ends_message or (batch.is_closed and await self._surely(lambda: self._is_over(spool_id)))
         acks = [delivered for held in touched for delivered in self._hand.leave(held)]
         if is_over:
             self._over(spool_id)
-            has_index = not batch.ends_message
+            has_index = bool(lost) or not batch.ends_message
             freeing = Deferred.fromCoroutine(self._free(batch.leaving.share, acks, has_index=has_index))
             freeing.addErrback(lambda failure: self._log.failure("a message can't be freed", failure))
         else:
             _ack(acks)
         return is_over
+
+    async def _end_losers(self, batch: SettleBatch) -> set[Rival]:
+        """End what does not count against another outcome, whoever wrote it. Raises `NotDone`, `Unanswered`."""
+        rows, share = self._stores.rows, batch.leaving.share
+        marks = Marks(await rows_of(rows, DELETED, share.name))
+        now = kept_time(self._clock.now())
+        gone = marks_of_the_gone(batch, marks, now)
+        if gone:
+            await rows.write(gone)
+        todo, ended = list(losers_of(batch, marks)), set[Rival]()
+        while todo:
+            rival = todo.pop()
+            if rival in ended:
+                continue
+            ended.add(rival)
+            await rows.write([removed_mark(rival.share, rival.number, now)])
+            mark = Marks(await rows_of(rows, DELETED, rival.share)).of(rival.share.enqueue_id, rival.number)
+            if mark is not None and mark.goes_to is not None:
+                todo.append(Rival(mark.goes_to, rival.number))
+            self._hand.end_rival(rival.share, rival.number)
+            found = await read_share(rows, rival.share)
+            if found.condition is Condition.OVER and found.share is not None:
+                await rows.write([closed_row(found.share, now)])
+        return ended
+
+    def _keep_bounces(self, batch: SettleBatch, lost: Collection[Rival]) -> None:
+        """What this server has made and is due stays here."""
+        for share, due in zip(batch.shares, batch.due, strict=True):
+            numbers = [entry.number for entry in share.message.entries if Rival(share.name, entry.number) not in lost]
+            if due.kind is DueKind.GIVEN_BACK and numbers:
+                held = self._hand.share(share.name)
+                held.learn(share, numbers, is_split=False)
+                held.trust(self._clock.elapsed())
+                held.inherit(due)
+                self._hand.add(held, None, self._clock.now(), is_due=True)
+                self._hand.end_use(held)
 
     async def _carry(self, shares: Iterable[Share]) -> None:
         """Move new shares into the present slice: a clean-up might have passed that of their rows."""
@@ -145,7 +223,7 @@ class ShareSettling:
             for batch in self._plan(Leaving(share, frozenset(entries), False, entries)):
                 begun = self._clock.elapsed()
                 await self.write_surely(batch.writes)
-                self._waits(batch.due)
+                self._firing.add(batch.due)
                 if self._clock.elapsed() - begun > LATE_S:
                     await self._carry(batch.shares)
 

@@ -70,8 +70,8 @@ async def look_at(stores: Stores, terms: LookTerms) -> SharedLook:
     if missing:
         raise not_set_up([f"table {name}" for name in missing])
     view = CurrentView(ViewHistory(rows, "", now), terms.view)
-    await view.look()
-    starts = Starts(rows, view.reading, now, terms.keep_s)
+    await view.refresh()
+    starts = Starts(rows, view, now, terms.keep_s)
     await starts.look()
     hand = Hand(lambda areas: None)
     finding = ShareFinding(rows, view.bucket_counts)

@@ -1,0 +1,90 @@
+"""Several servers over the models of one set of stores, each with a process that may be frozen or killed."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, TypeVar, cast
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from mailismus.mail.ids import QueueId
+from mailismus.queue.interface import Area, IQueue
+from mailismus.queue.providers.distributed.assembly import ServerTerms, build
+from tests.contracts.bench import Bench
+from tests.contracts.harness import QueueHarness
+from tests.distributed.harness import VIEW
+from tests.distributed.models.host import HostClock
+from tests.distributed.world import World
+
+T = TypeVar("T")
+ALL = (Area.INCOMING, Area.DEFERRED, Area.BOUNCES)
+
+
+class Node(Bench):
+    """One server, and its queue's user."""
+
+    def __init__(self, servers: Servers, name: str) -> None:
+        self.host = HostClock(servers.world.clock)
+        self.clients = servers.world.server(self.host)
+        bits, chance = servers.random.getrandbits, servers.random.random
+        terms = ServerTerms(name, VIEW, 86_400.0, 1000, servers.now, servers.now, bits, chance)
+        self.shared = build(self.clients.stores, self.host, terms)
+        super().__init__(cast(QueueHarness, servers), cast(IQueue, self.shared))
+
+    def may_try(self, queue_id: QueueId) -> bool:
+        return self.queue.may_try(queue_id.spool_id)
+
+    def take_all(self) -> list[QueueId]:
+        """What may be taken of all areas that are delivered or reported."""
+        return [queue_id for area in ALL for queue_id in self.take_ids(area)]
+
+    def kill(self) -> None:
+        """SIGKILL: its connections end."""
+        self.host.kill()
+        self.clients.broker.lose()
+
+    def freeze(self, servers: Servers, seconds: float) -> None:
+        """SIGSTOP, for so long. The broker notices when it has heard nothing for 20 s."""
+        self.host.freeze()
+        servers.advance(min(seconds, 20))
+        if seconds >= 20:
+            self.clients.broker.lose()
+            servers.advance(seconds - 20)
+
+
+class Servers:
+    """The servers, and their time. Nothing waits longer than some seconds but by `advance`."""
+
+    takes_at_once = False
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.clock = self.world.clock
+        self.random = random.Random(1)
+
+    def start(self, name: str) -> Node:
+        node = Node(self, name)
+        self.wait(node.queue.open())
+        return node
+
+    def wait(self, deferred: Deferred[T]) -> T:
+        results: list[Any] = []
+        deferred.addBoth(results.append)
+        for _ in range(300):
+            if results:
+                break
+            self.clock.advance(0.1 if self.clock.calls else 0)
+        assert results, "it never fires"
+        if isinstance(results[0], Failure):
+            results[0].raiseException()
+        return cast(T, results[0])
+
+    def now(self) -> float:
+        return float(self.clock.seconds())
+
+    def advance(self, seconds: float) -> None:
+        end = self.now() + seconds
+        while end - self.now() > 0.001:
+            self.clock.advance(min(1.0, end - self.now()))
+        self.clock.advance(0)

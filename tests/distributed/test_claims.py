@@ -1,0 +1,125 @@
+"""Leases and claims: of all servers one has a share, whatever becomes of the calls."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.internet.defer import Deferred, gatherResults
+
+from mailismus.queue.providers.distributed.identity.claims import ClaimAnswer, Claims
+from mailismus.queue.providers.distributed.identity.lease import LEASE_S, SURE_S, ServerLease
+from mailismus.queue.providers.distributed.stores.failure import StoreFailure
+from tests.distributed.models.fates import Fate
+from tests.distributed.world import Server, World
+
+SHARE = UUID(int=7)
+FATES = st.lists(st.sampled_from(list(Fate)), max_size=4)
+
+
+class Claimant:
+    """A server with a lease."""
+
+    def __init__(self, world: World, name: str, epoch: int) -> None:
+        self.world = world
+        self.server: Server = world.server()
+        self.lease = ServerLease(self.server.rows, name, world.clock.seconds)
+        self.claims = Claims(self.server.rows, self.lease)
+        world.wait(self.lease.acquire(epoch))
+
+    def claim(self) -> ClaimAnswer | None:
+        """None: it is not known."""
+        try:
+            return self.world.wait(self.claims.claim(SHARE))
+        except StoreFailure:
+            return None
+
+    def has_it(self) -> bool:
+        return self.claim() not in (ClaimAnswer.OTHERS, None)
+
+
+def three(world: World) -> list[Claimant]:
+    return [Claimant(world, name, epoch) for epoch, name in enumerate("abc", 1)]
+
+
+def test_one_of_three_has_a_share_until_it_gives_it_up() -> None:
+    world = World()
+    servers = three(world)
+    asked = [Deferred.fromCoroutine(one.claims.claim(SHARE)) for one in servers]
+    answers = world.wait(gatherResults(asked))
+    assert sorted(answer.value for answer in answers) == ["none", "others", "others"]
+    owner = servers[answers.index(ClaimAnswer.NONE)]
+    other = next(one for one in servers if one is not owner)
+    assert owner.claim() is ClaimAnswer.OURS
+    world.wait(owner.claims.give_up(SHARE, lambda: False))
+    assert other.claim() is ClaimAnswer.OTHERS
+    world.wait(owner.claims.give_up(SHARE, lambda: True))
+    assert other.claim() is ClaimAnswer.FREED
+    assert owner.claim() is ClaimAnswer.OTHERS
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), FATES, st.booleans()), min_size=1, max_size=8))
+def test_no_two_have_it_whatever_becomes_of_the_calls(steps: list[tuple[int, list[Fate], bool]]) -> None:
+    world = World()
+    servers = three(world)
+    for place, fates, is_renewed in steps:
+        one = servers[place]
+        one.server.rows.fates.plan(*fates)
+        one.claim()
+        one.server.rows.fates.do_late()
+        for each in servers if is_renewed else ():
+            try:
+                world.wait(each.lease.renew())
+            except StoreFailure:
+                pass
+        relying = [each for each in servers if each.lease.is_sure]
+        assert sum(each.has_it() for each in relying) <= 1
+
+
+def test_a_claim_ends_with_the_lease_of_its_owner() -> None:
+    world = World()
+    first, second, _ = three(world)
+    assert first.has_it()
+    world.clock.advance(SURE_S + 1)
+    assert not first.lease.is_sure
+    assert first.claim() is None
+    world.wait(second.lease.renew())
+    assert second.claim() is ClaimAnswer.OTHERS
+    world.clock.advance(LEASE_S - SURE_S)
+    assert second.claim() is ClaimAnswer.FREED
+    assert not world.wait(first.lease.renew())
+    world.wait(first.lease.acquire(9))
+    assert first.claim() is ClaimAnswer.OTHERS
+
+
+def test_a_release_ends_everything_at_once() -> None:
+    world = World()
+    first, second, third = three(world)
+    assert first.has_it()
+    world.wait(first.lease.release())
+    assert world.wait(second.lease.others()) == {3}
+    assert second.claim() is ClaimAnswer.FREED
+    assert not world.wait(third.lease.is_live(1))
+
+
+@pytest.mark.parametrize("fate", [Fate.UNANSWERED, Fate.NEVER])
+def test_a_lease_that_is_not_answered_is_acquired_all_the_same(fate: Fate) -> None:
+    world = World()
+    server = world.server()
+    server.rows.fates.plan(fate, call="add")
+    lease = ServerLease(server.rows, "a", world.clock.seconds)
+    world.wait(lease.acquire(4))
+    assert lease.is_sure
+    assert lease.epoch == 4
+
+
+def test_a_start_in_the_same_directory_ends_the_lease_before() -> None:
+    world = World()
+    first, second, _ = three(world)
+    assert first.has_it()
+    again = Claimant(world, "a", 4)
+    assert world.wait(second.lease.others()) == {3, 4}
+    assert again.claim() is ClaimAnswer.FREED
+    assert not world.wait(first.lease.renew())

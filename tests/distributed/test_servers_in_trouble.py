@@ -1,0 +1,196 @@
+"""Servers that stand still, die, lose their broker or hear no answers: nothing is lost, and nothing is delivered twice but
+what was on the wire of a server in such trouble."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import attrs
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mailismus.errors import StorageError
+from mailismus.mail.ids import QueueId
+from mailismus.queue.interface import Area, Settlement
+from tests.contracts.bench import LATER_REPLY, addresses
+from tests.distributed.models.fates import Fate
+from tests.distributed.servers import Node, Servers
+
+NAMES = ("a", "b")
+ACTS = st.one_of(
+    st.tuples(st.sampled_from(["put", "take", "deliver", "defer", "give back", "kill", "lose"]), st.sampled_from(NAMES)),
+    st.tuples(st.just("wait"), st.sampled_from([1, 4, 7, 12, 25, 40])),
+    st.tuples(st.just("freeze"), st.sampled_from(NAMES), st.sampled_from([6, 15, 24, 28, 35, 60])),
+    st.tuples(
+        st.just("trouble"),
+        st.sampled_from(NAMES),
+        st.integers(0, 2),
+        st.lists(st.sampled_from(list(Fate)), min_size=1, max_size=3),
+    ),
+)
+
+
+@attrs.define(eq=False)
+class Attempt:
+    """An entry on the wire of a server. `is_disturbed`: the server was in trouble meanwhile; also if its lease ended."""
+
+    name: str
+    queue_id: QueueId
+    epoch: int
+    """Of the server's lease when it began."""
+    is_disturbed: bool = False
+
+    def disturb(self) -> None:
+        self.is_disturbed = True
+
+
+class Trial:
+    """Two servers, what is on their wires, and what was delivered."""
+
+    def __init__(self) -> None:
+        self.servers = Servers()
+        self.nodes = {name: self.servers.start(name) for name in NAMES}
+        self.held: dict[str, list[QueueId]] = {name: [] for name in NAMES}
+        """Jobs: taken, and not begun."""
+        self.attempts: list[Attempt] = []
+        self.put: set[QueueId] = set()
+        self.delivered: Counter[QueueId] = Counter()
+        self.allowed: Counter[QueueId] = Counter()
+        """Attempts of each entry that were disturbed."""
+
+    def act(self, kind: str, name: str, *more: object) -> None:
+        node = self.nodes[name]
+        if kind == "put":
+            self._put(node)
+        elif kind == "take":
+            self._take(name)
+        elif kind == "give back":
+            self._give_back(name)
+        elif kind in ("deliver", "defer"):
+            self._end(name, is_delivered=kind == "deliver")
+        elif kind == "kill":
+            self._disturb(name)
+            node.kill()
+            self.held[name].clear()
+            self.attempts = [one for one in self.attempts if one.name != name]
+            self.servers.advance(1)
+            self.nodes[name] = self.servers.start(name)
+        elif kind == "lose":
+            self._disturb(name)
+            node.clients.broker.lose()
+        elif kind == "freeze":
+            (seconds,) = more
+            assert isinstance(seconds, int)
+            self._disturb(name)
+            node.freeze(self.servers, seconds)
+            node.host.thaw()
+        else:
+            place, fates = more
+            assert isinstance(place, int)
+            assert isinstance(fates, list)
+            node.clients.fates[place].plan(*fates)
+
+    def _put(self, node: Node) -> None:
+        told: list[object] = []
+        try:
+            submission = node.submission(addresses(2))
+        except StorageError:
+            return
+        spool_id = submission.draft.spool_id
+        node.queue.commit([submission], []).addBoth(told.append)
+        self.servers.advance(1)
+        self.put |= {QueueId(spool_id, 1), QueueId(spool_id, 2)}
+        if told != [[]]:  # it may come all the same
+            self.put -= {QueueId(spool_id, 1), QueueId(spool_id, 2)}
+
+    def _take(self, name: str) -> None:
+        node = self.nodes[name]
+        self.held[name] += [*node.take_ids(), *node.take_ids(Area.DEFERRED)]
+        self._begin(name)
+
+    def _begin(self, name: str) -> None:
+        """Every second job begins, the others wait in memory."""
+        node, waiting = self.nodes[name], []
+        for number, queue_id in enumerate(self.held[name]):
+            if number % 2:
+                waiting.append(queue_id)
+            elif node.may_try(queue_id):
+                self.attempts.append(Attempt(name, queue_id, node.shared.parts.lease.epoch))
+            else:
+                node.queue.give_back([queue_id], node.now())
+        self.held[name] = waiting
+
+    def _give_back(self, name: str) -> None:
+        node, held = self.nodes[name], self.held[name]
+        node.queue.give_back(held, node.now() + 8)
+        held.clear()
+
+    def _end(self, name: str, *, is_delivered: bool) -> None:
+        node = self.nodes[name]
+        for attempt in [one for one in self.attempts if one.name == name]:
+            self.attempts.remove(attempt)
+            queue_id = attempt.queue_id
+            if is_delivered:
+                self.delivered[queue_id] += 1
+                lease = node.shared.parts.lease
+                self.allowed[queue_id] += attempt.is_disturbed or lease.epoch != attempt.epoch or not lease.is_sure
+            area = None if is_delivered else Area.DEFERRED
+            node.queue.commit([], [Settlement(queue_id, area, node.now() + 15, 1, LATER_REPLY)])
+        self.servers.advance(0.01)
+        self._begin(name)
+
+    def _disturb(self, name: str) -> None:
+        for attempt in self.attempts:
+            if attempt.name == name:
+                attempt.disturb()
+
+    def drain(self) -> None:
+        """All is delivered, without further trouble."""
+        for _ in range(2):
+            for name in NAMES:
+                self._end(name, is_delivered=True)
+                self._end(name, is_delivered=True)
+        for _ in range(14):
+            self.servers.advance(15)
+            for name in NAMES:
+                self._take(name)
+                self._end(name, is_delivered=True)
+                self._end(name, is_delivered=True)
+            for node in self.nodes.values():
+                for fates in node.clients.fates:
+                    fates.do_late()
+
+    def check(self) -> None:
+        for node in self.nodes.values():
+            assert node.search() == []
+        assert not self.put - self.delivered.keys(), "lost"
+        twice = {queue_id for queue_id, count in self.delivered.items() if count > 1 + self.allowed[queue_id]}
+        assert not twice, "delivered twice"
+
+
+def run(acts: list[tuple[object, ...]]) -> None:
+    trial = Trial()
+    for kind, *given_ in acts:
+        if kind == "wait":
+            (seconds,) = given_
+            assert isinstance(seconds, int)
+            trial.servers.advance(seconds)
+        else:
+            name, *more = given_
+            trial.act(str(kind), str(name), *more)
+    trial.drain()
+    trial.check()
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(ACTS, min_size=4, max_size=16))
+def test_nothing_is_lost_and_nothing_doubled_but_what_was_on_the_wire(acts: list[tuple[object, ...]]) -> None:
+    run([("put", "a"), ("put", "b"), *acts])
+
+
+@pytest.mark.exhaustive
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(ACTS, min_size=4, max_size=25))
+def test_the_same_with_many_courses(acts: list[tuple[object, ...]]) -> None:
+    run([("put", "a"), ("put", "b"), *acts])
