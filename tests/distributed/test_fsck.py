@@ -454,7 +454,7 @@ def test_a_trigger_of_nothing_is_harmless(damaged: Damaged) -> None:
 
 def test_due_rows_of_nothing_and_malformed_ones_are_harmless(damaged: Damaged) -> None:
     now = damaged.harness.now()
-    for number, cells in enumerate(({"slice_start": now, "bucket": 0}, {"slice_start": now}), 1):
+    for number, cells in enumerate(({"slice_start": now, "bucket": 0, "given_back": 0}, {"slice_start": now}), 1):
         damaged.put(DUE, ("incoming", SHARD, now // 60 * 60, now, UUID(int=number)), cells)
     assert sorted(damaged.commands.findings()) == [("due-foreign", None), ("trigger-unknown", None)]
     assert damaged.commands.run("fsck")[0] == os.EX_OK

@@ -73,7 +73,7 @@ async def look_at(stores: Stores, terms: LookTerms) -> SharedLook:
     await view.refresh()
     starts = Starts(rows, view, now, terms.keep_s)
     await starts.look()
-    hand = Hand(lambda areas: None)
+    hand = Hand(_nothing, _nothing, _nothing)
     finding = ShareFinding(rows, view.bucket_counts)
     searching = Searching(rows, hand, starts, finding, ShareIds(now, terms.random_bits), now)
 
@@ -83,3 +83,7 @@ async def look_at(stores: Stores, terms: LookTerms) -> SharedLook:
 
     contents = StoredContents(stores.objects, KeptContents(0), find)
     return SharedLook(rows, view, hand, finding, starts, searching, contents, now)
+
+
+def _nothing(told: object) -> None:
+    """Nothing ever comes into the hand."""
