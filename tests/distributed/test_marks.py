@@ -28,7 +28,8 @@ def marks_after(*writes: Write) -> Marks:
     world = World()
     for write in writes:
         world.wait(world.server().rows.write([write]))
-    return Marks(world.wait(world.server().rows.all_rows(DELETED)))
+    rows = world.wait(world.server().rows.all_rows(DELETED))
+    return Marks(rows)
 
 
 @pytest.mark.parametrize("times", list(itertools.permutations([1.0, 2.0, 3.0])))

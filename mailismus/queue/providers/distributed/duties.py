@@ -84,7 +84,7 @@ class Duties:
             )
 
     def _renew_in(self, seconds: float) -> None:
-        self._reactor.callLater(max(0.0, seconds), self._renew)
+        self._reactor.callLater(min(RENEW_S, max(0.0, seconds)), self._renew)  # the clock may jump
 
     def _not_kept(self, failure: Failure) -> None:
         if not isinstance(failure.value, StoreFailure):

@@ -136,8 +136,12 @@ class ShareSettling:
         """As `bring_of`, of a share that is claimed before. False: another server has it. Raises `NotDone`."""
         held = self._hand.share(name)
         try:
-            if await self._owning.claim(held) is Owned.NOT:
+            owned = await self._owning.claim(held)
+            if owned is Owned.NOT:
                 return False
+            if owned is Owned.NOW and held.share is not None:
+                await self._owning.read_again(held)
+                self._hand.drop_over(held)
             await self.bring_of(name, numbers)
             return True
         finally:
