@@ -39,7 +39,7 @@ def share_lines(share: Share) -> Iterator[str]:
 def entry_text(entry: Entry) -> str:
     """An entry."""
     reply = "" if entry.reply is None else f", last reply {entry.reply.code} {shown(entry.reply.text)}"
-    host = f" of {shown(entry.host)}" if entry.host else ""
+    host = f" of {shown(entry.host)}" if entry.host.strip(b"-") else ""
     return f"  entry {entry.number}: <{shown(entry.recipient)}>, {entry.attempts} attempts{reply}{host}"
 
 
