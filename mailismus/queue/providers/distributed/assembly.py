@@ -137,7 +137,7 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
 
     parts = CommitParts(reactor, now, view.writing, ids, enqueueing, settling, firing, hand, loading, kept, may_try)
     commits = Commits(parts)
-    starts = Starts(rows, view, now, terms.keep_s)
+    starts = Starts(rows, view.reading, now, terms.keep_s)
     searching = Searching(rows, hand, starts, finding, new_id, now)
 
     async def find(spool_id: SpoolId) -> Share | None:
@@ -148,7 +148,7 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
         return found[0].share if found else None
 
     duties = Duties(
-        *(lease, ids, consumers, hand, owning, firing, starts, reactor, terms.chance),
+        *(lease, ids, consumers, hand, owning, firing, starts, view, reactor, terms.chance),
         pace=lambda: view.writing().pace,
     )
     queue = DistributedQueue(

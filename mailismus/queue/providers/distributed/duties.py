@@ -24,6 +24,7 @@ from mailismus.queue.providers.distributed.hand.owning import Owning
 from mailismus.queue.providers.distributed.identity.lease import RENEW_S, ServerLease
 from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
+from mailismus.queue.providers.distributed.view.current import CurrentView
 
 LOOK_S = 1.0
 AGAIN_S = 1.0
@@ -44,12 +45,13 @@ class Duties:
         owning: Owning,
         firing: Firing,
         starts: Starts,
+        view: CurrentView,
         reactor: IReactorTime,
         chance: Callable[[], float],
         pace: Callable[[], int],
     ) -> None:
         self._lease, self._ids, self._consumers = lease, ids, consumers
-        self._hand, self._owning, self._firing, self._starts = hand, owning, firing, starts
+        self._hand, self._owning, self._firing, self._starts, self._view = hand, owning, firing, starts, view
         self._reactor, self._chance, self._pace = reactor, chance, pace
         self._is_closed = self._is_lost = False
 
@@ -65,7 +67,13 @@ class Duties:
     def finished(self, outcomes: int) -> None:
         """So many outcomes were written."""
         if self._chance() * self._pace() < outcomes:
-            Deferred.fromCoroutine(self._starts.move()).addErrback(self._not_moved)
+            Deferred.fromCoroutine(self._move()).addErrback(self._not_moved)
+
+    async def _move(self) -> None:
+        """Move the browse starts, by what other servers have moved, and by the settings that they use."""
+        await self._view.look()  # another server may write into more buckets by now
+        await self._starts.load()
+        await self._starts.move()
 
     def _not_moved(self, failure: Failure) -> None:
         if not isinstance(failure.value, StoreFailure):

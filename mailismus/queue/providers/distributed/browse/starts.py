@@ -2,9 +2,9 @@
 
     content start <= what may be removed <= browse start - keep        browse start: the first slice in which something lives
 
-*Rules*: what other servers have moved, and the settings that they use, are read before. A browse start is moved forwards
-alone, and never to the present slice nor into `GRACE_S` before it: a clock may be wrong, and a row may be late. What is
-removed is removed up to the end of its slice and a minute: a later row stays. The marks go behind their rows.
+*Rules*: a browse start is moved forwards alone, and never to the present slice nor into `GRACE_S` before it: a clock may be
+wrong, and a row may be late. What is removed is removed up to the end of its slice and a minute: a later row stays. The
+marks go behind their rows.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from mailismus.queue.providers.distributed.format.share import SharePlace
 from mailismus.queue.providers.distributed.format.slices import slice_start
 from mailismus.queue.providers.distributed.format.tables import BROWSE_START, CONTENT_START, DELETED, ENQUEUED
 from mailismus.queue.providers.distributed.stores.rows import Erase, IRows, Put, RowTable
-from mailismus.queue.providers.distributed.view.current import CurrentView
+from mailismus.queue.providers.distributed.view.change import ViewSettings
 
 GRACE_S = 300.0
 LATE_S = 60.0
 
 
 class Starts:
-    """The starts of one queue. `view`: its settings, by which all rows are found; `now`: UTC seconds; `keep_s`: seconds that
+    """The starts of one queue. `view`: the settings by which all rows are found; `now`: UTC seconds; `keep_s`: seconds that
     a slice is kept in which nothing lives."""
 
-    def __init__(self, rows: IRows, view: CurrentView, now: Callable[[], float], keep_s: float) -> None:
+    def __init__(self, rows: IRows, view: Callable[[], ViewSettings], now: Callable[[], float], keep_s: float) -> None:
         self._rows, self._view, self._now, self._keep_s = rows, view, now, keep_s
         self._browse: dict[Area, float] = {}
         self._content: dict[Area, float] = {}
@@ -42,7 +42,7 @@ class Starts:
         await self._learn(is_looking=True)
 
     async def _learn(self, *, is_looking: bool) -> None:
-        here = slice_start(self._now(), self._view.reading().slice_window_s)
+        here = slice_start(self._now(), self._view().slice_window_s)
         for area in Area:
             self._browse[area] = await self._stored(BROWSE_START, "browse_start", area, here, is_looking)
             self._content[area] = await self._stored(CONTENT_START, "content_start", area, self._browse[area], is_looking)
@@ -58,13 +58,13 @@ class Starts:
 
     def slices(self, area: Area, until: float) -> list[float]:
         """The slices to be read, oldest first, up to the one of a time."""
-        window = self._view.reading().slice_window_s
+        window = self._view().slice_window_s
         start = slice_start(self._browse[area], window)
         return [start + step * window for step in range(int((slice_start(until, window) - start) // window) + 1)]
 
     def places(self, area: Area, start: float) -> list[SharePlace]:
         """The partitions of a slice."""
-        return [SharePlace(area.value, start, bucket) for bucket in range(self._view.reading().bucket_count)]
+        return [SharePlace(area.value, start, bucket) for bucket in range(self._view().bucket_count)]
 
     async def move(self) -> None:
         """Move the browse starts forwards, and remove what is far enough behind them. Raises `NotDone`, `Unanswered`."""
@@ -72,8 +72,6 @@ class Starts:
             return
         self._is_moving = True
         try:
-            await self._view.refresh()  # another server may write into more buckets by now
-            await self.load()
             for area in Area:
                 await self._move(area)
                 await self._clean(area)
@@ -81,7 +79,7 @@ class Starts:
             self._is_moving = False
 
     async def _move(self, area: Area) -> None:
-        window = self._view.reading().slice_window_s
+        window = self._view().slice_window_s
         last = slice_start(self._now() - window - GRACE_S, window)
         start = self._browse[area]
         while start < last and not await self._lives(area, start):
@@ -98,7 +96,7 @@ class Starts:
         return False
 
     async def _clean(self, area: Area) -> None:
-        window = self._view.reading().slice_window_s
+        window = self._view().slice_window_s
         last = slice_start(self._browse[area] - self._keep_s, window)
         start = self._content[area]
         while start < last:

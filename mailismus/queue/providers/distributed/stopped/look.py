@@ -71,7 +71,7 @@ async def look_at(stores: Stores, terms: LookTerms) -> SharedLook:
         raise not_set_up([f"table {name}" for name in missing])
     view = CurrentView(ViewHistory(rows, "", now), terms.view)
     await view.refresh()
-    starts = Starts(rows, view, now, terms.keep_s)
+    starts = Starts(rows, view.reading, now, terms.keep_s)
     await starts.look()
     hand = Hand(_nothing, _nothing, _nothing)
     finding = ShareFinding(rows, view.bucket_counts)

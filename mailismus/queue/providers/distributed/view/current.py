@@ -19,8 +19,8 @@ class CurrentView:
         """Begin to use them. Raises `StartError` (78) where the history forbids them, `NotDone`."""
         self._known = await self._history.adopt(self._wanted)
 
-    async def refresh(self) -> None:
-        """Learn what other servers have begun to use. Raises `NotDone`."""
+    async def look(self) -> None:
+        """Learn the settings that there were, and add none: the queue is read. Raises `NotDone`."""
         self._known = await self._history.versions() or self._known
 
     def writing(self) -> ViewSettings:
