@@ -70,7 +70,7 @@ async def look_at(stores: Stores, terms: LookTerms) -> SharedLook:
     if missing:
         raise not_set_up([f"table {name}" for name in missing])
     view = CurrentView(ViewHistory(rows, "", now), terms.view)
-    await view.refresh()
+    await view.look()
     starts = Starts(rows, view.reading, now, terms.keep_s)
     await starts.look()
     hand = Hand(_nothing, _nothing, _nothing)
