@@ -25,6 +25,7 @@ The modules:
     pages         pages of a search. Pure
     plan_parts    parts of a plan by which another process counts. Pure
     throttle      pauses of work that leaves most of the processor to other work
+    turning       a reactor of a command's own, turned while it waits
     flushes       components that are told of a flush. Pure
     coming_back   entries that are out, and that an act waits for. Pure
     arriving      new mail that rules of administrators hold

@@ -21,6 +21,7 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorCore, IReactorTCP, IReactorThreads, IReactorTime
 
+from mailismus.config.values.services import ServicesSettings
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.mail.envelope import Envelope
@@ -43,10 +44,12 @@ class QueueReactor(IReactorCore, IReactorTCP, IReactorThreads, IReactorTime):
 
 @attrs.frozen
 class QueuePlace:
-    """The directories of a stopped queue, absolute paths. `spool_path` None: the provider has no spool."""
+    """The directories of a stopped queue, absolute paths. `spool_path` None: the provider has no spool. `services`: where it
+    lies in services; None also where it was named by its directories alone."""
 
     queue_path: str
     spool_path: str | None
+    services: ServicesSettings | None = None
 
 
 class IQueueFigures(Protocol):
@@ -241,7 +244,7 @@ class IProvider(Protocol):
 
     @property
     def is_in_files(self) -> bool:
-        """Whether the queue lies in files of this host: then it can be read, checked and converted without its server."""
+        """Whether the queue lies in files of this host: then it can be copied, and converted without its server."""
 
     def claims(self, queue_path: str) -> bool:
         """Whether this directory, which has no mark, or a damaged one, holds a queue of this provider: of one that is older
@@ -298,6 +301,10 @@ class IProvider(Protocol):
 
     def dump(self, path: str, out: TextIO) -> None:
         """Print a file of this provider readably. Raises `Corrupt` for a file that is not, `OSError`."""
+
+    def dump_stored(self, place: QueuePlace, name: str, out: TextIO) -> None:
+        """Print what lies in services under this name: a spool id, or a name that a finding of a check has. Raises
+        `StartError`: 75 where they can't be reached. Never called where `is_in_files`."""
 
 
 class IProviders(Protocol):

@@ -1,4 +1,4 @@
-"""A stopped queue, opened for reading: a provider's own search, run to its end without a reactor (`IStoppedQueue`).
+"""A stopped queue, opened for reading: a provider's own search, run to its end (`IStoppedQueue`).
 
 *Rules*: files that can't be read are passed over and told as gaps, so that the others are seen.
 """
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class StoppedSearch(Protocol):
-    """A provider's search, as coroutines that wait for nothing but an `AtOnceWorker`."""
+    """A provider's search."""
 
     async def summarize(self) -> Summary:
         """Counts of every area."""
@@ -73,28 +73,54 @@ class AtOnceWorker:
         """Nothing is under way."""
 
 
-class StoppedQueue:
-    """Reads the files of a queue. `gaps`: the files that could not be read so far."""
+class RunToEnd(Protocol):
+    """Runs a coroutine to its end."""
 
-    def __init__(self, search: StoppedSearch, read: Callable[[SpoolId], Generator[bytes, None, None]], gaps: Gaps) -> None:
+    def __call__(self, coroutine: Coroutine[Deferred[Any], Any, T], /) -> T:
+        """Its result, or what it raises."""
+
+
+def at_once(coroutine: Coroutine[Deferred[Any], Any, T], /) -> T:
+    """`RunToEnd` without a reactor, for coroutines that wait for nothing but an `AtOnceWorker`."""
+    results: list[T] = []
+    errors: list[BaseException] = []
+    Deferred.fromCoroutine(coroutine).addCallbacks(
+        results.append, lambda failure: errors.append(failure.value or RuntimeError())
+    )
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+class StoppedQueue:
+    """Reads a queue. `gaps`: what could not be read so far."""
+
+    def __init__(
+        self,
+        search: StoppedSearch,
+        read: Callable[[SpoolId], Generator[bytes, None, None]],
+        gaps: Gaps,
+        wait: RunToEnd = at_once,
+    ) -> None:
         """`read` yields the content of an existing message in pieces; it raises `StorageError` or `OSError`."""
         self._search = search
         self._read = read
         self._gaps = gaps
+        self._wait = wait
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
         return self._gaps.all()
 
     def summary(self) -> Summary:
-        summary = _result(self._search.summarize())
+        summary = self._wait(self._search.summarize())
         self._gaps.add(summary.gaps)
         return attrs.evolve(summary, exact=not self._gaps, gaps=self.gaps)
 
     def pages(self, wanted: Filter) -> Iterator[Sequence[Message]]:
         cursor: object | None = None
         while True:
-            page = _result(self._search.search(wanted, cursor, PAGE))
+            page = self._wait(self._search.search(wanted, cursor, PAGE))
             self._gaps.add(page.gaps)
             yield page.messages
             cursor = page.cursor
@@ -109,15 +135,3 @@ class StoppedQueue:
 
     def close(self) -> None:
         """Nothing is held open."""
-
-
-def _result(coroutine: Coroutine[Deferred[Any], Any, T]) -> T:
-    """Return the result of a coroutine that never waits."""
-    results: list[T] = []
-    errors: list[BaseException] = []
-    Deferred.fromCoroutine(coroutine).addCallbacks(
-        results.append, lambda failure: errors.append(failure.value or RuntimeError())
-    )
-    if errors:
-        raise errors[0]
-    return results[0]

@@ -9,12 +9,9 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Generator
-from typing import TypeVar, cast
 
 import attrs
 from twisted.internet.defer import Deferred
-from twisted.internet.epollreactor import EPollReactor
-from twisted.python.failure import Failure
 
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.protocol.wire import Refusal, Request, decode
@@ -23,11 +20,7 @@ from mailismus.admin.server.answers import LookableQueue, VerbAnswer
 from mailismus.errors import StartError
 from mailismus.queue.acts.acts import Acts
 from mailismus.queue.provider import IOpenedQueue, QueueReactor
-
-TURN_S = 0.05
-"""Seconds that a turn of the reactor lasts at most."""
-
-T = TypeVar("T")
+from mailismus.queue.turning import TurnedReactor
 
 
 @attrs.frozen
@@ -43,47 +36,13 @@ OpenForActs = Callable[[QueueReactor], StoppedActing]
 """Opens the queue. Raises `StartError`: 75 where another process holds it."""
 
 
-class _Turns:
-    """A reactor of its own, which turns while something is waited for: a command may ask several times."""
-
-    def __init__(self) -> None:
-        self._reactor = EPollReactor()  # type: ignore[no-untyped-call]  # Twisted has no annotation here
-        self._interrupt: Callable[[], None] | None = None
-
-    @property
-    def reactor(self) -> QueueReactor:
-        """The reactor."""
-        return cast(QueueReactor, self._reactor)
-
-    def on_interrupt(self, act: Callable[[], None]) -> None:
-        """Call `act` at the first Ctrl-C, and go on waiting."""
-        self._interrupt = act
-
-    def wait(self, deferred: Deferred[T]) -> T:
-        """Return its result, or raise its failure."""
-        results: list[T] = []
-        failures: list[Failure] = []
-        deferred.addCallbacks(results.append, failures.append)
-        while not results and not failures:
-            try:
-                self._reactor.iterate(TURN_S)
-            except KeyboardInterrupt:
-                act, self._interrupt = self._interrupt, None
-                if act is None:
-                    raise
-                act()
-        if failures:
-            failures[0].raiseException()
-        return results[0]
-
-
 class StoppedSession:
     """Requests about acts of a stopped queue. It is opened by the first one, and held until `close`: for the rest of a
     process, which need not close files that only its end closes."""
 
     def __init__(self, open_queue: OpenForActs) -> None:
         self._open_queue = open_queue
-        self._turns = _Turns()
+        self._turns = TurnedReactor()
         self._acting: StoppedActing | None = None
 
     def ask(self, request: Request) -> Generator[dict[str, object], None, None]:
@@ -106,8 +65,13 @@ class StoppedSession:
 
     def _opened(self) -> StoppedActing:
         if self._acting is None:
-            self._acting = acting = self._open_queue(self._turns.reactor)
-            self._turns.wait(acting.opened.begin())
+            acting = self._open_queue(self._turns.reactor)
+            try:
+                self._turns.wait(acting.opened.begin())
+            except StartError:
+                acting.opened.end()
+                raise
+            self._acting = acting
             if acting.acts is not None:
                 acting.acts.start()
         return self._acting
@@ -116,8 +80,10 @@ class StoppedSession:
         """End the slice under way, and give up the locks. Harmless when repeated."""
         acting, self._acting = self._acting, None
         if acting is None:
+            self._turns.close()
             return
         if acting.acts is not None:
             self._turns.wait(acting.acts.stop())
         self._turns.wait(acting.opened.queue.close())
         acting.opened.end()
+        self._turns.close()

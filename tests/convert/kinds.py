@@ -212,7 +212,7 @@ def look(kind: QueueKind, directory: Path, below: str = "") -> Everything:
     """All of a stopped queue, as commands read it. `below`: of one that is kept or built beside it."""
     settings, found = settings_of(kind, directory), Everything()
     places = [os.path.join(path, below) for path in (settings.rootpath, settings.spool.rootpath)]
-    stopped = PROVIDERS.named(kind.provider).open_stopped(QueuePlace(*places))
+    stopped = PROVIDERS.named(kind.provider).open_stopped(QueuePlace(places[0], places[1]))
     for page in stopped.pages(Filter()):
         for message in page:
             facts = attrs.evolve(message, entries=[])

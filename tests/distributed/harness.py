@@ -48,24 +48,21 @@ class ModelHarness:
         self.clock = self.world.clock
         self.view = view
         self.server: Server | None = None
+        self.are_away = False
         self._random = random.Random(1)
 
     def open(self, name: str = "mx") -> DistributedQueue:
         """A server's start."""
         server = self.server = self.world.server()
-        terms = ServerTerms(
-            name,
-            self.view,
-            86_400.0,
-            1000,
-            self.now,
-            self.now,
-            self._random.getrandbits,
-            self._random.random,
-        )
-        queue = build(server.stores, self.clock, terms)
+        queue = build(server.stores, self.clock, self.terms(name))
         self.wait(queue.open())
         return queue
+
+    def terms(self, name: str) -> ServerTerms:
+        """The terms of a server of this name."""
+        return ServerTerms(
+            *(name, self.view, 86_400.0, 1000, self.now, self.now, self._random.getrandbits, self._random.random)
+        )
 
     def make(self) -> IQueue:
         return cast(IQueue, _Ahead(self, self.open()))
@@ -126,6 +123,7 @@ class ModelHarness:
 
     def _are_away(self, are_away: bool) -> None:
         assert self.server is not None
+        self.are_away = are_away
         for fates in self.server.fates:
             fates.is_away = are_away
 

@@ -17,7 +17,6 @@ from mailismus.config.values.services import ServicesSettings
 from mailismus.disk.posix import PosixDisk
 from mailismus.errors import ConfigError, StartError
 from mailismus.queue.files.mark import MARK
-from mailismus.queue.provider import QueuePlace
 from mailismus.queue.providers.distributed.clients import make_clients
 from mailismus.queue.providers.distributed.entry import PROVIDER
 from mailismus.queue.providers.distributed.opening import open_place
@@ -193,25 +192,44 @@ def test_what_only_a_queue_in_files_can_do_is_refused(root: Path, capsys: pytest
     config.write_text(text_of(root))
     open_place(PosixDisk(), str(root / "queue"), socket.gethostname(), lambda bits: 255).lock.release()
     before = sorted(str(path) for path in root.rglob("*"))
-    for words in (
-        *(["queue", "list"], ["queue", "count"], ["queue", "hold", "area=deferred", "--reason", "x", "--yes"]),
-        *(["fsck"], ["fsck", "--repair"], ["fsck", "--queue", str(root / "queue")]),
-        *(["queue", "convert", "--to", "log"], ["queue", "convert", "--to", "distributed"]),
-        ["dump", str(root / "queue" / "server" / "name")],
+    directory = str(root / "queue")
+    for words, status in (
+        (["queue", "convert", "--to", "log"], os.EX_UNAVAILABLE),
+        (["queue", "convert", "--to", "distributed"], os.EX_UNAVAILABLE),
+        (["queue", "list", "--queue", directory], os.EX_USAGE),
+        (["fsck", "--queue", directory], os.EX_USAGE),
+        (["dump", str(root / "c.xml")], os.EX_DATAERR),
+        (["dump", str(root / "queue" / "server")], os.EX_DATAERR),
     ):
-        assert main(["--config", str(config), *words]) == os.EX_UNAVAILABLE, words
+        assert main(["--config", str(config), *words]) == status, words
         message = capsys.readouterr().err
-        assert "distributed" in message
-        assert "by this version" in message
+        assert "distributed" in message or "services" in message or "no file of a queue" in message
         assert len(message.splitlines()) == 1
     assert sorted(str(path) for path in root.rglob("*")) == before
 
 
-def test_other_programs_neither_write_nor_read_it(root: Path) -> None:
+def test_the_files_of_a_server_are_printed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    open_place(PosixDisk(), str(root / "queue"), "mx", lambda bits: 255).lock.release()
+    for name, text in (("server/name", "HOST 00000000000000ff"), ("lock", "lock of a server"), ("provider", "distributed")):
+        assert main(["dump", str(root / "queue" / name)]) == os.EX_OK
+        assert text in capsys.readouterr().out
+    (root / "queue" / "server" / "name").write_text("garbled")
+    assert main(["dump", str(root / "queue" / "server" / "name")]) == os.EX_DATAERR
+
+
+def test_other_programs_do_not_write_into_it(root: Path) -> None:
     assert PROVIDER.open_writer(loaded(root).settings.queue) is None
-    with pytest.raises(StartError) as refused:
-        PROVIDER.open_stopped(QueuePlace(str(root), None))
-    assert refused.value.status == os.EX_UNAVAILABLE
+
+
+def test_commands_without_the_packages_name_file_and_line(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(libraries, "PACKAGES", {"no_such_module": "no-such-package"})
+    config = root / "c.xml"
+    config.write_text(text_of(root))
+    for words in (["queue", "list"], ["queue", "hold", "--all", "--reason", "x"], ["fsck"], ["dump", "00000000000000FF"]):
+        assert main(["--config", str(config), *words]) == os.EX_CONFIG, words
+        assert capsys.readouterr().err.startswith(f"{config}:3: provider distributed needs no-such-package")
 
 
 def test_setup_of_a_queue_in_files_has_nothing_to_do(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

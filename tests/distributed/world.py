@@ -49,6 +49,10 @@ class EmptyWorld:
         """A server with clients of its own. `clock`: of its process."""
         return Server(self.broker.client(clock), self.rows.client(clock), self.objects.client(clock))
 
+    def move_to(self, clock: Clock) -> None:
+        """The stores' time goes on by another clock; clients that are made from now on follow it."""
+        self.broker.clock = self.rows.clock = self.objects.clock = clock
+
     def pause(self, seconds: float) -> Deferred[None]:
         """Fires so many seconds later."""
         return deferLater(self.clock, seconds)

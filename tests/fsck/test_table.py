@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+from mailismus.queue.providers.distributed.fsck.kinds import SharedFindingKind
 from tests.fsck.damages import DAMAGES
 from tests.fsck.table import log_kinds, write_kinds
 
@@ -20,6 +21,12 @@ def test_the_page_tells_of_every_kind() -> None:
 def test_the_page_tells_of_every_kind_of_a_log() -> None:
     out = io.StringIO()
     write_kinds(out, log_kinds())
+    assert out.getvalue() in PAGE.read_text()
+
+
+def test_the_page_tells_of_every_kind_of_a_queue_in_services() -> None:
+    out = io.StringIO()
+    write_kinds(out, SharedFindingKind)
     assert out.getvalue() in PAGE.read_text()
 
 

@@ -106,6 +106,9 @@ class NaiveProvider:
     def dump(self, path: str, out: TextIO) -> NoReturn:
         _refuse()
 
+    def dump_stored(self, place: QueuePlace, name: str, out: TextIO) -> NoReturn:
+        _refuse()
+
 
 def _refuse() -> NoReturn:
     raise StartError(os.EX_UNAVAILABLE, "the naive provider does not do this")

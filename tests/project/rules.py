@@ -88,6 +88,7 @@ ROOMS = {
     "queue.providers.distributed": (
         *("stores", "format", "view", "setup", "identity", "enqueue", "content", "due", "hand", "settle", "browse"),
         OWN,
+        *("stopped", "dump", "fsck"),
         "entry",
     ),
     "queue.providers.distributed.stores": (
@@ -137,7 +138,8 @@ PURE = (
     *("queue.providers.distributed.enqueue.plan", "queue.providers.distributed.settle.plan"),
     *("queue.providers.distributed.hand.held", "queue.providers.distributed.hand.hand"),
     *("queue.providers.distributed.due.schedule", "queue.providers.distributed.content.kept"),
-    "queue.providers.distributed.browse.overlay",
+    *("queue.providers.distributed.browse.overlay", "queue.providers.distributed.dump.cells"),
+    *("queue.providers.distributed.fsck.kinds", "queue.providers.distributed.content.whole"),
     "queue.providers.clustered.checkpoint.policy",
     *("queue.providers.clustered.read.counting", "queue.providers.clustered.read.count_plan"),
     *("queue.providers.clustered.fsck.evidence.bad_lines", "queue.fsck.local.one_byte"),

@@ -90,5 +90,8 @@ class Novelty:
     def dump(self, path: str, out: TextIO) -> None:
         out.write("a novelty\n")
 
+    def dump_stored(self, place: QueuePlace, name: str, out: TextIO) -> NoReturn:
+        raise AssertionError("it has files alone")
+
 
 PROVIDER: IProvider = Novelty()

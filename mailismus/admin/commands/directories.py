@@ -69,13 +69,14 @@ def find_named(arguments: argparse.Namespace, providers: IProviders) -> FoundQue
 
 
 def find_configured(settings: QueueSettings, providers: IProviders) -> FoundQueue:
-    """Return the queue of these settings. Raises `StartError`, `OSError`."""
-    _need_directory(settings.rootpath)
+    """Return the queue of these settings. One in services needs no directory here. Raises `StartError`, `OSError`."""
+    if settings.services is None:
+        _need_directory(settings.rootpath)
     provider = providers.configured(settings)
     spool_path = settings.spool.rootpath if provider.has_spool else None
     if spool_path is not None:
         _need_directory(spool_path)
-    return FoundQueue(provider, QueuePlace(settings.rootpath, spool_path), settings)
+    return FoundQueue(provider, QueuePlace(settings.rootpath, spool_path, settings.services), settings)
 
 
 def _need_directory(path: str) -> None:

@@ -36,9 +36,13 @@ from mailismus.admin.commands.queue import COMMANDS, WHY, obey
 from mailismus.admin.commands.shell import Shell, run_shell
 from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError
+from mailismus.mail.ids import parse_spool_id
 from mailismus.queue.filter import FilterError, parse_filter
+from mailismus.queue.interface import Area
 from mailismus.queue.provider import IProviders, IStoppedQueue
 from mailismus.queue.waiting import Explanations
+
+_AREAS = frozenset(area.value for area in Area)
 
 
 @attrs.frozen
@@ -174,9 +178,23 @@ def _shell(arguments: argparse.Namespace, tools: CommandTools) -> int:
 
 def _dump(arguments: argparse.Namespace, tools: CommandTools) -> int:
     out = _output()
-    tools.dump(arguments.file, out)
+    found = _find_stored(arguments, tools)
+    if found is None:
+        tools.dump(arguments.file, out)
+    else:
+        found.provider.dump_stored(found.place, arguments.file, out)
     out.flush()
     return os.EX_OK
+
+
+def _find_stored(arguments: argparse.Namespace, tools: CommandTools) -> FoundQueue | None:
+    """The configured queue, if it lies in services, and this is no file but may be a name there. Raises `StartError`,
+    `ConfigError`."""
+    name = arguments.file
+    if os.path.lexists(name) or not (parse_spool_id(name) or name.partition("/")[0] in _AREAS):
+        return None
+    found = find_configured(tools.load(arguments).queue, tools.providers)
+    return None if found.provider.is_in_files else found
 
 
 def _open(arguments: argparse.Namespace, tools: CommandTools, now: float) -> QueueSource:

@@ -34,8 +34,9 @@ SIZE: K M G of 1,000, Ki Mi Gi of 1,024."""
 
 QUEUE = """\
 Looks at the queue: in the running server where there is one, else in its
-files, which are only read. The file that --config names says where they are;
-with --queue and --spool a queue copied from elsewhere is looked at.
+files, which are only read, or in its services. The file that --config names
+says where they are; with --queue and --spool a queue copied from elsewhere is
+looked at.
 
 Files that can't be read are left out: a line on stderr says how many, which
 and why, and the command ends with 74. It ends with 75 when the server answers
@@ -219,7 +220,11 @@ segment of the journal or of a log (.mqj), a cluster (.mqc), a message file
 (.msg), a file of a queue of chunks, the files positions, provider, lock,
 the files in state/, or a file in corrupt/. Bytes that do not check are
 reported in their place. It ends with 65 for a header or a message file that
-does not check, and for any other file."""
+does not check, and for any other file.
+
+Of a queue in services FILE may also be a spool id, AREA/SLICE/BUCKET/ID, which
+names a share, or AREA/SLICE/BUCKET, a partition: rows, marks, rows of the index
+and the content are printed. It ends with 75 where a service can't be reached."""
 
 FSCK = """\
 Checks a stopped queue: journal, clusters, message files, names, owners and
@@ -234,6 +239,9 @@ sorts of findings:
 
 Without --repair nothing is changed: not even a lock file is made, and a copy on
 a read-only file system can be looked at, with --queue and --spool.
+
+Of a queue in services rows, marks, index, contents, triggers and due rows are
+compared. No server of any host may serve it meanwhile (75).
 
 With --repair bytes are copied to corrupt/ below the queue before they are
 changed, and a message that can't be delivered any more becomes a bounce, so
@@ -358,7 +366,8 @@ examples:
   mailismus dump var/queue/positions
   mailismus dump var/spool/01/0000000A00000001.msg
   mailismus dump var/queue/corrupt/00000012.mqj-4096
-  mailismus dump var/queue/state/hosts            # which hosts are dead"""
+  mailismus dump var/queue/state/hosts            # which hosts are dead
+  mailismus dump 0000000A00000001                 # of a queue in services"""
 
 
 def examples_of(name: str, program: str) -> str:

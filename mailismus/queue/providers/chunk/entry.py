@@ -98,5 +98,8 @@ class ChunkProvider:
 
         dump(path, out, self._disk)
 
+    def dump_stored(self, place: QueuePlace, name: str, out: TextIO) -> NoReturn:
+        raise AssertionError("this provider has files alone")
+
 
 PROVIDER: IProvider = ChunkProvider()

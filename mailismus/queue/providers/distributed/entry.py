@@ -1,23 +1,28 @@
 """The shared queue as the program knows it: `PROVIDER`, an `IProvider`.
 
-*Rules*: each method imports the modules that it needs, and the packages of the clients are asked for by `open` and `set_up`
-alone. What only a queue on local files can do is refused (69).
+*Rules*: each method imports the modules that it needs, and the packages of the clients are asked for by what asks the
+services alone. What only a queue on local files can do is refused.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import NoReturn, TextIO
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from twisted.internet.interfaces import IReactorTime
 
+from mailismus.config.values.services import ServicesSettings
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError
-from mailismus.queue.provider import IOpenedQueue, IProvider, IsLocal, QueuePlace, QueueReactor
+from mailismus.queue.fsck.finding import FsckReport
+from mailismus.queue.provider import IOpenedQueue, IProvider, IsLocal, IStoppedQueue, QueuePlace, QueueReactor
 from mailismus.queue.providers.distributed.format.version import FORMATS, NAME, OWNERSHIP
+
+if TYPE_CHECKING:
+    from mailismus.queue.providers.distributed.reaching import IReached
 
 
 class DistributedProvider:
@@ -28,8 +33,10 @@ class DistributedProvider:
     has_spool = False
     is_in_files = False
 
-    def __init__(self, disk: IDisk | None = None) -> None:
+    def __init__(self, disk: IDisk | None = None, reach: Callable[[ServicesSettings], IReached] | None = None) -> None:
+        """`reach`: makes the clients of a command; None: those of the services."""
         self._disk = disk or PosixDisk(Access.READ_ONLY)
+        self._reach = reach or _reach
 
     def claims(self, queue_path: str) -> bool:
         """Whether a server's name is there."""
@@ -52,20 +59,29 @@ class DistributedProvider:
         assert settings.services is not None, "a shared queue has services"
         return set_up_services(settings.services)
 
-    def open_stopped(self, place: QueuePlace) -> NoReturn:
-        _refuse("be read without a running server")
+    def open_stopped(self, place: QueuePlace) -> IStoppedQueue:
+        from mailismus.queue.providers.distributed.stopped.queue import SharedStoppedQueue, terms_of
+
+        services = _services_of(place)
+        reached = self._reach(services)
+        return SharedStoppedQueue(reached, terms_of(services, reached))
 
     def new_counter(self) -> NoReturn:
         raise AssertionError("this provider has no plans: a running server counts")
 
-    def check(self, settings: QueueSettings, now: float) -> NoReturn:
-        _refuse("be checked")
+    def check(self, settings: QueueSettings, now: float) -> FsckReport:
+        from mailismus.queue.providers.distributed.fsck.report import check
+
+        return check(settings, self._reach)
 
     def check_copy(self, place: QueuePlace, now: float) -> NoReturn:
-        _refuse("be checked")
+        _services_of(place)
+        raise AssertionError("a place without services was refused")
 
-    def repair(self, settings: QueueSettings, now: float) -> NoReturn:
-        _refuse("be repaired")
+    def repair(self, settings: QueueSettings, now: float) -> FsckReport:
+        from mailismus.queue.providers.distributed.fsck.report import repair
+
+        return repair(settings, self._reach)
 
     def open_writer(self, settings: QueueSettings) -> None:
         return None
@@ -76,13 +92,36 @@ class DistributedProvider:
     def new_builder(self, settings: QueueSettings, disk: IDisk, epoch: int, now: float) -> NoReturn:
         raise AssertionError("only a queue in files is the result of a conversion")
 
-    def dump(self, path: str, out: TextIO) -> NoReturn:
-        _refuse("be printed file by file")
+    def dump(self, path: str, out: TextIO) -> None:
+        from mailismus.queue.providers.distributed.dump.files import dump_file
+
+        dump_file(path, out, self._disk)
+
+    def dump_stored(self, place: QueuePlace, name: str, out: TextIO) -> None:
+        from mailismus.queue.providers.distributed.dump.stored import dump_stored
+        from mailismus.queue.providers.distributed.stopped.queue import terms_of
+
+        services = _services_of(place)
+        reached = self._reach(services)
+        try:
+            dump_stored(reached, terms_of(services, reached), name, out)
+        finally:
+            reached.close()
 
 
-def _refuse(what: str) -> NoReturn:
-    text = f"a queue of provider {NAME} lies in its services, and can't {what} by this version"
-    raise StartError(os.EX_UNAVAILABLE, text)
+def _reach(services: ServicesSettings) -> IReached:
+    from mailismus.queue.providers.distributed.reaching import ReachedServices
+
+    return ReachedServices(services)
+
+
+def _services_of(place: QueuePlace) -> ServicesSettings:
+    if place.services is None:
+        text = (
+            f"{place.queue_path} is of a queue that lies in services, and holds no mail: remove --queue, write --config FILE"
+        )
+        raise StartError(os.EX_USAGE, text)
+    return place.services
 
 
 PROVIDER: IProvider = DistributedProvider()

@@ -8,6 +8,7 @@ another host is another server, and no two servers take each other's lease for t
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from mailismus.queue.files.refusals import errors_refuse_start
 from mailismus.queue.files.small_file import read_small_file, replace_small_file
 from mailismus.queue.providers.distributed.format.version import OWNERSHIP, SERVER, STATE
 
-_FILE, _NEW_FILE = "name", "name.new"
+NAME_FILE, _NEW_FILE = "name", "name.new"
 _NAME = re.compile(rb"[0-9a-f]{16}\n").fullmatch
 _LONGEST = 100
 
@@ -49,16 +50,23 @@ def open_place(disk: IDisk, root: str, host: str, random_bits: Callable[[int], i
             raise
 
 
+def read_name(disk: IDisk, path: str) -> str | None:
+    """The name in a file; None: it holds none. Raises `FileNotFoundError`, `Corrupt`, `OSError`."""
+    found = read_small_file(disk, path, _LONGEST, "the name of a server")
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+    return found.decode("ascii").strip() if _NAME(found) else None
+
+
 def _name_in(disk: IDisk, root: str, random_bits: Callable[[int], int]) -> str:
-    path, new_path = (os.path.join(root, SERVER, name) for name in (_FILE, _NEW_FILE))
+    path, new_path = (os.path.join(root, SERVER, name) for name in (NAME_FILE, _NEW_FILE))
     try:
-        found = read_small_file(disk, path, _LONGEST, "the name of a server")
+        if not disk.exists(path):
+            replace_small_file(disk, path, new_path, b"%016x\n" % random_bits(64))
+        name = read_name(disk, path)
     except Corrupt as error:
         raise StartError(os.EX_DATAERR, f"{error.path}: {error.text}: remove it, and start again") from error
-    if found is None:
-        found = b"%016x\n" % random_bits(64)
-        replace_small_file(disk, path, new_path, found)
-    if not _NAME(found):
+    if name is None:
         text = f"{path} holds no name of a server: remove it; a lease of this server is void 30 s after its end"
         raise StartError(os.EX_DATAERR, text)
-    return found.decode("ascii").strip()
+    return name

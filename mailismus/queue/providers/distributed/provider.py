@@ -47,7 +47,7 @@ from mailismus.queue.providers.distributed.commits import MAX_ENVELOPE_BYTES
 from mailismus.queue.providers.distributed.content.draft import DraftInMemory
 from mailismus.queue.providers.distributed.hand.leaving import leave_all
 from mailismus.queue.providers.distributed.parts import DistributedParts
-from mailismus.queue.providers.distributed.setup import missing_things
+from mailismus.queue.providers.distributed.setup import missing_things, not_set_up
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 
 GIVE_UP_S = 5.0
@@ -79,9 +79,7 @@ class DistributedQueue:
         try:
             missing = await missing_things(parts.stores)
             if missing:
-                more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-                text = f"not there: {', '.join(missing[:3])}{more}; make them once: mailismus queue setup"
-                raise StartError(os.EX_CONFIG, text, "mta/queue/@provider")
+                raise not_set_up(missing)
             await parts.view.adopt()
             await parts.lease.acquire(await parts.ids.start())
             await parts.starts.load()

@@ -6,6 +6,10 @@ database's schema. A server makes nothing, and does not start where something is
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
+
+from mailismus.errors import StartError
 from mailismus.queue.providers.distributed.format.tables import DEAD, QUEUES, TABLES
 from mailismus.queue.providers.distributed.stores.stores import Stores
 
@@ -27,3 +31,10 @@ async def missing_things(stores: Stores) -> list[str]:
     missing = [f"table {name}" for name in await stores.rows.missing(TABLES)]
     missing += [] if await stores.objects.is_there() else ["the bucket"]
     return missing + [f"queue {name}" for name in await stores.broker.missing(ALL_QUEUES)]
+
+
+def not_set_up(missing: Sequence[str]) -> StartError:
+    """The refusal (78) of a queue that lacks this."""
+    more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+    text = f"not there: {', '.join(missing[:3])}{more}; make them once: mailismus queue setup"
+    return StartError(os.EX_CONFIG, text, "mta/queue/@provider")

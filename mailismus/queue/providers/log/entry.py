@@ -7,7 +7,7 @@ and a server none of `fsck`.
 from __future__ import annotations
 
 import os
-from typing import TextIO
+from typing import NoReturn, TextIO
 
 from twisted.internet.interfaces import IReactorTime
 
@@ -97,6 +97,9 @@ class LogProvider:
         from mailismus.queue.providers.log.dump import dump
 
         dump(path, out, self._disk)
+
+    def dump_stored(self, place: QueuePlace, name: str, out: TextIO) -> NoReturn:
+        raise AssertionError("this provider has files alone")
 
 
 def _spool_of(place: QueuePlace) -> str:

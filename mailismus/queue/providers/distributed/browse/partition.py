@@ -8,8 +8,9 @@ from uuid import UUID
 import attrs
 
 from mailismus.queue.interface import Entry, Gap
-from mailismus.queue.providers.distributed.format.marks import Marks
-from mailismus.queue.providers.distributed.format.share import Share, SharePlace, read_shares
+from mailismus.queue.providers.distributed.format.marks import WHOLE, Marks
+from mailismus.queue.providers.distributed.format.names import share_name
+from mailismus.queue.providers.distributed.format.share import Share, ShareName, SharePlace, read_shares
 from mailismus.queue.providers.distributed.format.tables import DELETED, ENQUEUED
 from mailismus.queue.providers.distributed.format.trigger import SHARE_ENTRIES
 from mailismus.queue.providers.distributed.stores.rows import IRows, Key, Row
@@ -37,8 +38,34 @@ class PartitionPage:
     gap: Gap | None
 
 
+@attrs.frozen
+class WholePage:
+    """All shares of a page, with their marks. `damaged`: those of which rows are missing or malformed, and that are not over
+    as a whole."""
+
+    shares: tuple[Share, ...]
+    damaged: tuple[UUID, ...]
+    marks: Marks
+    after: UUID | None
+
+
 async def pages_of(rows: IRows, place: SharePlace, after: UUID | None = None) -> AsyncIterator[PartitionPage]:
     """The pages of a partition, or those behind a share. Raises `NotDone`."""
+    async for page in whole_pages_of(rows, place, after):
+        living = (living_of(share, page.marks) for share in page.shares)
+        shares = tuple(share for share in living if share.entries)
+        yield PartitionPage(shares, page.after, _gap(place, page.damaged))
+
+
+def living_of(share: Share, marks: Marks) -> LivingShare:
+    """A share with what lives of it."""
+    name = share.name.enqueue_id
+    entries = tuple(entry for entry in share.message.entries if marks.of(name, entry.number) is None)
+    return LivingShare(share, entries, marks.is_any_moved(name))
+
+
+async def whole_pages_of(rows: IRows, place: SharePlace, after: UUID | None = None) -> AsyncIterator[WholePage]:
+    """The same pages, with what is over. Raises `NotDone`."""
     while True:
         page = await _read_page(rows, place, after)
         yield page
@@ -47,10 +74,10 @@ async def pages_of(rows: IRows, place: SharePlace, after: UUID | None = None) ->
             return
 
 
-async def _read_page(rows: IRows, place: SharePlace, after: UUID | None) -> PartitionPage:
+async def _read_page(rows: IRows, place: SharePlace, after: UUID | None) -> WholePage:
     found = await rows.rows(ENQUEUED, place.key, None if after is None else (after, 1 << 30), PAGE)
     if not found:
-        return PartitionPage((), None, None)
+        return WholePage((), (), Marks(()), None)
     last = _id_of(found[-1])
     is_last = len(found) < PAGE
     if not is_last:
@@ -58,20 +85,14 @@ async def _read_page(rows: IRows, place: SharePlace, after: UUID | None) -> Part
     first, last = _id_of(found[0]), _id_of(found[-1])
     marks = Marks(await _marks_between(rows, place, first, last))
     read = read_shares(place, found)
-    shares = []
-    for share in read.shares:
-        name = share.name.enqueue_id
-        entries = tuple(entry for entry in share.message.entries if marks.of(name, entry.number) is None)
-        if entries:
-            shares.append(LivingShare(share, entries, marks.is_any_moved(name)))
-    return PartitionPage(tuple(shares), None if is_last else last, _gap(place, read.damaged))
+    damaged = tuple(name for name in read.damaged if marks.of(name, WHOLE) is None)
+    return WholePage(read.shares, damaged, marks, None if is_last else last)
 
 
 def _gap(place: SharePlace, damaged: Sequence[UUID]) -> Gap | None:
     if not damaged:
         return None
-    path = f"{place.queue_name} {place.slice_start:.0f} {place.bucket} {damaged[0]}"
-    return Gap("share", "its rows are damaged", len(damaged), path)
+    return Gap("share", "its rows are damaged", len(damaged), share_name(ShareName(place, damaged[0])))
 
 
 async def _marks_between(rows: IRows, place: SharePlace, first: UUID, last: UUID) -> Sequence[Row]:

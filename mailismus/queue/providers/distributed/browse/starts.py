@@ -35,17 +35,25 @@ class Starts:
 
     async def load(self) -> None:
         """Learn them; they are written down where there are none. Raises `NotDone`."""
+        await self._learn(is_looking=False)
+
+    async def look(self) -> None:
+        """Learn them, and write nothing. Raises `NotDone`."""
+        await self._learn(is_looking=True)
+
+    async def _learn(self, *, is_looking: bool) -> None:
         here = slice_start(self._now(), self._view().slice_window_s)
         for area in Area:
-            self._browse[area] = await self._stored(BROWSE_START, "browse_start", area, here)
-            self._content[area] = await self._stored(CONTENT_START, "content_start", area, self._browse[area])
+            self._browse[area] = await self._stored(BROWSE_START, "browse_start", area, here, is_looking)
+            self._content[area] = await self._stored(CONTENT_START, "content_start", area, self._browse[area], is_looking)
 
-    async def _stored(self, table: RowTable, cell: str, area: Area, first: float) -> float:
+    async def _stored(self, table: RowTable, cell: str, area: Area, first: float, is_looking: bool) -> float:
         row = await self._rows.row(table, (area.value,))
         start = None if row is None else row[cell]
         if isinstance(start, int | float):
             return float(start)
-        await self._rows.write([Put(table, (area.value,), {cell: first}, first)])
+        if not is_looking:
+            await self._rows.write([Put(table, (area.value,), {cell: first}, first)])
         return first
 
     def slices(self, area: Area, until: float) -> list[float]:

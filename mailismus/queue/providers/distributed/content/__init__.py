@@ -5,4 +5,5 @@ Modules:
     draft       a message while it arrives
     kept        contents in memory, within a budget
     stored      contents from the object store, checked
+    whole       a content in memory, as an object store takes it
 """

@@ -20,8 +20,7 @@ from twisted.python.failure import Failure
 
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.enqueue.plan import closed_row
-from mailismus.queue.providers.distributed.format.marks import removed_mark
-from mailismus.queue.providers.distributed.format.share import ShareName, SharePlace
+from mailismus.queue.providers.distributed.format.marks import name_of, removed_mark
 from mailismus.queue.providers.distributed.format.tables import DEAD
 from mailismus.queue.providers.distributed.format.trigger import read_trigger
 from mailismus.queue.providers.distributed.hand.hand import Hand
@@ -85,9 +84,7 @@ class TriggerLoading:
         if trigger is None or trigger.queue_name not in AREAS:
             self._bury(body, delivered, "no trigger of this Mailismus")
             return
-        held = self._hand.share(
-            ShareName(SharePlace(trigger.queue_name, trigger.slice_start, trigger.bucket), trigger.enqueue_id)
-        )
+        held = self._hand.share(name_of(trigger))
         held.deliveries.append(delivered)
         is_incoming = trigger.queue_name == Area.INCOMING.value
         waits = is_incoming and (delivered.is_redelivered or trigger.is_suspect)

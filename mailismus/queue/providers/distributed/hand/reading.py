@@ -2,7 +2,7 @@
 
 *Rules*: marks are read before rows. A share that moved from another one counts where the mark of its origin names it, or
 where nothing is left of the origin. Where the origin's rows are there without a mark, the batch that wrote both is under
-way.
+way. A mark that can't be read tells nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import enum
 
 import attrs
 
-from mailismus.queue.providers.distributed.format.marks import Marks
+from mailismus.queue.providers.distributed.format.marks import WHOLE, Marks
 from mailismus.queue.providers.distributed.format.share import Share, ShareName, read_shares
 from mailismus.queue.providers.distributed.format.tables import DELETED, ENQUEUED
 from mailismus.queue.providers.distributed.format.trigger import SHARE_ENTRIES
@@ -46,12 +46,12 @@ async def read_share(rows: IRows, name: ShareName) -> FoundShare:
     """Read a share. Raises `NotDone`."""
     marks = Marks(await rows_of(rows, DELETED, name))
     found = await rows_of(rows, ENQUEUED, name)
-    whole = marks.of(name.enqueue_id, 0)
+    whole = marks.of(name.enqueue_id, WHOLE)
     if not found:
         return FoundShare(Condition.UNKNOWN if whole is None else Condition.OVER)
     shares = read_shares(name.place, found).shares
     if not shares:
-        return FoundShare(Condition.DAMAGED)
+        return FoundShare(Condition.DAMAGED if whole is None else Condition.OVER)
     (share,) = shares
     numbers = [entry.number for entry in share.message.entries]
     left = frozenset(number for number in numbers if marks.of(name.enqueue_id, number) is None)
@@ -79,7 +79,7 @@ async def _lost(rows: IRows, share: Share, numbers: frozenset[int]) -> frozenset
     lost: set[int] = set()
     for number in numbers:
         mark = marks.of(origin.enqueue_id, number)
-        if mark is None:
+        if mark is None or mark.is_unreadable:
             if await rows_of(rows, ENQUEUED, origin):
                 return None
         elif mark.successor != share.name.enqueue_id:
