@@ -19,6 +19,7 @@ from tests.distributed.world import Server, World
 
 T = TypeVar("T")
 VIEW = ViewSettings(3600, 2, 20)
+STEP_S, STEPPED_S = 5.0, 600.0
 FARTHEST_S = 40_000.0
 """Nothing that the contract's tests wait for is farther ahead, but what is never due."""
 
@@ -80,7 +81,14 @@ class ServerHarness(ABC):
         return float(self.clock.seconds())
 
     def advance(self, seconds: float) -> None:
-        """So much time passes. It stands at whole milliseconds, as times are kept."""
+        """So much time passes. It stands at whole milliseconds, as times are kept. Minutes pass in steps, so that a lease is
+        renewed in time; more is as if the server had stood still."""
+        end = self.now() + seconds
+        while STEP_S < end - self.now() <= STEPPED_S:
+            self._advance(STEP_S)
+        self._advance(end - self.now())
+
+    def _advance(self, seconds: float) -> None:
         until = round(self.now() + seconds, 3)
         self.clock.advance(max(0.0, until - self.now()))
         self.clock.rightNow = until

@@ -113,11 +113,10 @@ class RealQueueHarness(ServerHarness):
         turn_for(FLUSHED_S)
 
     def mend(self, queue: IQueue) -> None:
-        assert self._place.cuts is not None
-        self._place.cuts.mend()
-        self._place.wait_until_well()
+        self._place.mend()
         self.advance(LONGEST_PAUSE_S)  # it has consumers again
         self.settle()
 
     def close(self) -> None:
         self.crash_only()
+        self._place.mend()

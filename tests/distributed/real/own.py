@@ -2,6 +2,8 @@
 
 Texts of a partition's key, and the bodies of messages, begin with the test's own word. Numbers and ids need none: epochs are
 given out to all tests by one row, so no two tests have an id in common. What a queue delivers of another test is acked.
+
+The database's clock goes on while a test's clock stands: times to live are `TTL_TIMES` as long.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from collections.abc import Callable, Sequence
 import attrs
 from twisted.internet.defer import Deferred, succeed
 
-from mailismus.queue.providers.distributed.format.tables import SPIDS
+from mailismus.queue.providers.distributed.format.tables import DUE, SPIDS
 from mailismus.queue.providers.distributed.stores.broker import IBroker, IConsumer, TriggerDelivery, TriggerReceiver
 from mailismus.queue.providers.distributed.stores.objects import IBody, IObject, IObjects
 from mailismus.queue.providers.distributed.stores.rows import Erase, IRows, Key, Put, Row, RowTable, Write
@@ -21,6 +23,9 @@ from tests.distributed.real.wire import Wire
 
 SHARED = frozenset({SPIDS.name})
 """Tables of all tests together."""
+TTL_TIMES = 20
+SPARSE = frozenset({DUE.name})
+"""Tables of which a start looks at hundreds of partitions: those that a test has not written to are not asked for."""
 
 
 @attrs.define
@@ -30,7 +35,7 @@ class Own:
     word: str
     now: Callable[[], float]
     partitions: set[tuple[str, Key]] = attrs.field(factory=set)
-    """That it has named."""
+    """That it has written to, or has begun to."""
     owed: Counter[str] = attrs.field(factory=Counter)
     """Messages of each queue that were published and not acked."""
 
@@ -54,7 +59,8 @@ class OwnRows:
 
     def _write(self, write: Write) -> Write:
         if isinstance(write, Put):
-            return attrs.evolve(write, key=self._to(write.table, write.key))
+            key = self._noted(write.table, write.key)
+            return attrs.evolve(write, key=key, ttl_s=write.ttl_s * TTL_TIMES)
         return Erase(write.table, self._to(write.table, write.partition), write.at)
 
     def row(self, table: RowTable, key: Key) -> Deferred[Row | None]:
@@ -65,6 +71,9 @@ class OwnRows:
 
     def rows(self, table: RowTable, partition: Key, after: Key | None = None, limit: int = 1000) -> Deferred[Sequence[Row]]:
         ours = self._to(table, partition)
+        if table.name in SPARSE and (table.name, ours) not in self._own.partitions:
+            nothing: Deferred[Sequence[Row]] = succeed([])
+            return self._wire.call(lambda: nothing)
         return self._wire.call(lambda: self._rows.rows(table, ours, after, limit)).addCallback(
             lambda rows: [self._from(table, row) for row in rows]
         )
@@ -78,14 +87,14 @@ class OwnRows:
         return self._wire.call(lambda: self._rows.all_rows(table)).addCallback(choose)
 
     def add(self, table: RowTable, key: Key, cells: Row, ttl_s: int = 0) -> Deferred[Row | None]:
-        ours = self._to(table, key)
-        return self._wire.call(lambda: self._rows.add(table, ours, cells, ttl_s)).addCallback(
+        ours = self._noted(table, key)
+        return self._wire.call(lambda: self._rows.add(table, ours, cells, ttl_s * TTL_TIMES)).addCallback(
             lambda row: None if row is None else self._from(table, row)
         )
 
     def change(self, table: RowTable, key: Key, cells: Row, found: Row, ttl_s: int = 0) -> Deferred[Row | None]:
-        ours = self._to(table, key)
-        return self._wire.call(lambda: self._rows.change(table, ours, cells, found, ttl_s))
+        ours = self._noted(table, key)
+        return self._wire.call(lambda: self._rows.change(table, ours, cells, found, ttl_s * TTL_TIMES))
 
     def now(self) -> Deferred[float]:
         return self._wire.call(self._rows.now).addCallback(lambda at: at - time.time() + self._own.now())
@@ -99,8 +108,13 @@ class OwnRows:
         if table.name not in SHARED:
             begin = tuple(self._begin + value if isinstance(value, str) else value for value in key[: table.key_size])
             key = (*begin, *key[table.key_size :])
-        self._own.partitions.add((table.name, key[: table.key_size]))
         return key
+
+    def _noted(self, table: RowTable, key: Key) -> Key:
+        """A key that is written to."""
+        ours = self._to(table, key)
+        self._own.partitions.add((table.name, ours[: table.key_size]))
+        return ours
 
     def _from(self, table: RowTable, row: Row) -> Row:
         """A row as it was written."""

@@ -42,14 +42,17 @@ class Cuts:
     def __init__(self, *ports: int) -> None:
         self._fronts = [Front(reactor, port) for port in ports]
         self.ports = [front.open() for front in self._fronts]
+        self.are_cut = False
 
     def cut(self) -> None:
         """End all connections, and refuse new ones."""
+        self.are_cut = True
         for front in self._fronts:
             front.close()
 
     def mend(self) -> None:
         """Connect again."""
+        self.are_cut = False
         for front in self._fronts:
             front.open()
 
@@ -99,8 +102,11 @@ class RealPlace:
         """A client of the broker, with connections of its own."""
         return RabbitBroker(reactor, self._rabbitmq)
 
-    def wait_until_well(self) -> None:
-        """Wait until all three services answer."""
+    def mend(self) -> None:
+        """Connect again, where it is cut off, and wait until all three services answer."""
+        if self.cuts is None or not self.cuts.are_cut:
+            return
+        self.cuts.mend()
         broker, end = self.broker(), time.monotonic() + PATIENCE_S
         calls: tuple[Callable[[], Deferred[Any]], ...] = (
             lambda: self.rows.missing(TABLES),

@@ -81,7 +81,8 @@ class ServerLease:
         """Another server may begin at once."""
         self._sure_until = float("-inf")
         try:
-            await self._rows.change(LEASES, (NAME,), {"owner": _NOBODY}, {"owner": self._epoch}, 1)
+            # As long as the row: it would outlive its owner, and be nobody's that could be named.
+            await self._rows.change(LEASES, (NAME,), {"owner": _NOBODY}, {"owner": self._epoch}, LEASE_S)
         except StoreFailure:
             return  # it becomes void
 
