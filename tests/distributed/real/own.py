@@ -151,7 +151,7 @@ class OwnBroker:
         return self._wire.call(lambda: self._broker.publish(self._queues + queue, self._word + body).addCallback(note))
 
     def consume(self, queue: str, prefetch: int, receiver: TriggerReceiver) -> Deferred[IConsumer]:
-        ours = self._receivers[queue] = _OwnReceiver(self._own, queue, prefetch, self._word, receiver)
+        ours = self._receivers[queue] = _OwnReceiver(self._own, self._wire, queue, prefetch, self._word, receiver)
         return self._wire.call(lambda: self._broker.consume(self._queues + queue, prefetch, ours).addCallback(ours.begin))
 
     def depth(self, queue: str) -> Deferred[int]:
@@ -187,8 +187,9 @@ class _OwnReceiver:
     """`TriggerReceiver` and `IConsumer`: between a queue of all tests and the receiver of one. A message may come before its
     consumer is known."""
 
-    def __init__(self, own: Own, queue: str, prefetch: int, word: bytes, receiver: TriggerReceiver) -> None:
-        self._own, self._queue, self._prefetch, self._word, self._receiver = own, queue, prefetch, word, receiver
+    def __init__(self, own: Own, wire: Wire, queue: str, prefetch: int, word: bytes, receiver: TriggerReceiver) -> None:
+        self._own, self._wire, self._queue, self._prefetch = own, wire, queue, prefetch
+        self._word, self._receiver = word, receiver
         self._consumer: IConsumer | None = None
         self._foreign: list[TriggerDelivery] = []
         self._is_over = False
@@ -235,7 +236,7 @@ class _OwnReceiver:
     def cancel(self) -> Deferred[None]:
         assert self._consumer is not None
         self._is_over = True
-        return self._consumer.cancel()
+        return self._wire.call(self._consumer.cancel)
 
 
 class OwnObjects:
