@@ -56,6 +56,7 @@ FRESH = 1_000_000_000
 """The number of the first fresh message."""
 IMPORTS = "import twisted.scripts.twistd, twisted.internet.reactor, mailismus.run, mailismus.app"
 WINDOW_S = 5.0
+TURNS = 5
 IMPORT_RUNS = 3
 
 
@@ -227,26 +228,29 @@ def disk_bytes(directory: Path) -> int:
 
 
 def count_under_load(bed: Bed, server: Ours, entries: int) -> tuple[Counting, Listing | None]:
-    """Rates of delivery in windows before, with and after one `queue count`, and with and without one `queue list` that
-    is held up now and then. Raises: TrialError."""
+    """Rates of delivery while `queue count` runs, some times, and in the windows between; and with and without one
+    `queue list` that is held up now and then. Raises: TrialError."""
     counts, lists = Counts(server, entries, entries // bed.options.recipients), Lists(server)
     quiet_s = counts.run()
     with load(bed, server) as (generator, delivered):
 
-        def window(act: Callable[[], float]) -> tuple[float, float]:
-            """Messages a second while something is done, and at least for `WINDOW_S`; and what that gave."""
+        def window(act: Callable[[], float]) -> tuple[int, float, float]:
+            """Messages delivered while something is done, the seconds that it took, and what it gave."""
             first, began_s = delivered(), time.monotonic()
             given = act()
-            time.sleep(max(0.0, began_s + WINDOW_S - time.monotonic()))
+            took_s = time.monotonic() - began_s
             if not generator.running():
                 raise TrialError(generator.complaint())
-            return (delivered() - first) / (time.monotonic() - began_s), given
+            return delivered() - first, took_s, given
 
         time.sleep(2.0)
-        before, _ = window(float)
-        beside, took_s = window(counts.run)
-        after, _ = window(float)
-        without = (before + after) / 2
+        alone = [window(_nothing)]
+        beside = list[tuple[int, float, float]]()
+        for _ in range(TURNS):
+            beside.append(window(counts.run))
+            alone.append(window(_nothing))
+        took_s = statistics.median(given for _, _, given in beside)
+        without, rate = _rate(alone), _rate(beside)
         listing = None
         if bed.options.list:
             few_s = Lists(server, FEW).run()
@@ -255,7 +259,17 @@ def count_under_load(bed: Bed, server: Ours, entries: int) -> tuple[Counting, Li
             pss = pss_bytes(server.account.pids())
             say(f"queue list told {lists.found} of {entries} entries")
             listing = Listing(list_s, lists.found == entries, lists.peak_bytes, windows.share(without), few_s, pss)
-    return Counting(quiet_s, took_s, counts.is_exact, without, beside), listing
+    return Counting(quiet_s, took_s, counts.is_exact, without, rate), listing
+
+
+def _nothing() -> float:
+    time.sleep(WINDOW_S)
+    return 0.0
+
+
+def _rate(windows: Sequence[tuple[int, float, float]]) -> float:
+    """Messages a second over all of them."""
+    return sum(count for count, _, _ in windows) / sum(seconds for _, seconds, _ in windows)
 
 
 def look_stopped(server: Ours, entries: int) -> Stopped:

@@ -37,7 +37,7 @@ class Counting:
     loaded_s: float
     is_exact: bool
     rate_without: float
-    """Messages delivered a second, before and after."""
+    """Messages delivered a second, in windows before, between and behind."""
     rate_with: float
 
     @property

@@ -18,6 +18,7 @@ The modules:
 
     entering      message and entries of a submission, successors of settled entries. Pure
     commits       commits whose end is told by a Deferred
+    commit_request  what one commit asks of a queue on local files
     words         checks further facts of messages and recipients before a commit. Pure
     gaps          entries that a listing could not read. Pure
     sums          sums of a count. Pure

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mailismus.queue.fsck.finding import Severity
-from mailismus.queue.providers.chunk.fsck.check import ChunkCheckReport, checking_of
+from mailismus.queue.providers.chunk.fsck.check import checking_of, report_of
 from tests.chunk.harness import chunk_settings
 from tests.durability.crash.disk import TreeDisk
 from tests.durability.crash.explorer import Explorer
@@ -34,7 +34,7 @@ def test_a_crash_never_looks_like_damage(names: tuple[str, ...]) -> None:
         if tree.digest in seen:
             continue
         seen.add(tree.digest)
-        report = ChunkCheckReport(checking_of(chunk_settings(), TreeDisk(tree), 1_700_000_000.0))
+        report = report_of(checking_of(chunk_settings(), TreeDisk(tree), 1_700_000_000.0))
         worse = [finding for finding in report if finding.severity not in (Severity.NOTE, Severity.HARMLESS)]
         assert worse == [], crash
     assert len(seen) > 20

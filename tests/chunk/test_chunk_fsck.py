@@ -17,7 +17,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.fsck.files import LOST_REPLY
 from mailismus.queue.fsck.finding import Done, Severity
 from mailismus.queue.interface import Area, Settlement
-from mailismus.queue.providers.chunk.fsck.check import ChunkCheckReport, checking_of
+from mailismus.queue.providers.chunk.fsck.check import checking_of, report_of
 from mailismus.queue.providers.chunk.fsck.kinds import ChunkFindingKind as Kind
 from mailismus.queue.providers.chunk.fsck.repair import ChunkRepairReport
 from tests.chunk.harness import SPLIT, ChunkHarness
@@ -69,7 +69,7 @@ class Stopped:
     def check(self) -> list[str]:
         """The kinds of findings, which change nothing."""
         before = {path: bytes(inode.data) for path, inode in self.disk.names.items()}
-        findings = list(ChunkCheckReport(checking_of(self.harness.settings, self.disk, NOW)))
+        findings = list(report_of(checking_of(self.harness.settings, self.disk, NOW)))
         assert {path: bytes(inode.data) for path, inode in self.disk.names.items()} == before
         assert not self.disk.locks
         assert all(finding.what and finding.repair for finding in findings)

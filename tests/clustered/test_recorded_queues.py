@@ -14,7 +14,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.files.recipient_line import LIVE, format_lines
 from mailismus.queue.interface import Area, Entry, Filter, Message
 from mailismus.queue.providers.clustered.format.cluster import FoundLine, parse_cluster_name, read_lines
-from mailismus.queue.providers.clustered.fsck.check import CheckReport, checking_of
+from mailismus.queue.providers.clustered.fsck.check import checking_of, report_of
 from mailismus.queue.providers.clustered.recovery.offline import open_readonly
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.bench import Bench
@@ -111,7 +111,7 @@ def test_a_stopped_one_is_read_and_is_sound(name: str) -> None:
         assert b"".join(queue.contents(spool_id)) == content
     settings = queue_settings(largemsgsize=LARGE, hardlinks=name == "linked")
     # The next start makes the areas of acts, which a queue of format 1 does not have.
-    assert kinds(CheckReport(checking_of(settings, disk, 1_700_000_000.0))) == ["directory-missing"] * 2
+    assert kinds(report_of(checking_of(settings, disk, 1_700_000_000.0))) == ["directory-missing"] * 2
 
 
 @pytest.mark.parametrize("name", NAMES)

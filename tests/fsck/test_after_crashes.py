@@ -10,7 +10,7 @@ import pytest
 
 from mailismus.journal import segment
 from mailismus.queue.fsck.local import segments
-from mailismus.queue.providers.clustered.fsck.check import CheckReport, checking_of
+from mailismus.queue.providers.clustered.fsck.check import checking_of, report_of
 from mailismus.queue.providers.clustered.fsck.repair import RepairReport
 from tests.durability.crash.recovery import LATER
 from tests.durability.crash.workloads import LINKED, LONGER
@@ -23,7 +23,7 @@ SAMPLE, MANY = 40, 1000
 
 QUEUE = CrashedQueue(
     CLUSTERED,
-    lambda settings, disk: CheckReport(checking_of(settings, disk, LATER)),
+    lambda settings, disk: report_of(checking_of(settings, disk, LATER)),
     lambda settings, disk, random_bytes: RepairReport(settings, disk, random_bytes, LATER),
 )
 LINKED_QUEUE = attrs.evolve(QUEUE, hardlinks=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mailismus.queue.fsck.local import segments
-from mailismus.queue.providers.log.fsck.check import LogCheckReport, checking_of
+from mailismus.queue.providers.log.fsck.check import checking_of, report_of
 from mailismus.queue.providers.log.fsck.repair import LogRepairReport
 from tests.durability.crash.catalogue import LOG as OPERATIONS
 from tests.durability.crash.recovery import LATER
@@ -21,7 +21,7 @@ WORKLOADS = longer(OPERATIONS)
 
 QUEUE = CrashedQueue(
     LOG,
-    lambda settings, disk: LogCheckReport(checking_of(settings, disk, LATER)),
+    lambda settings, disk: report_of(checking_of(settings, disk, LATER)),
     lambda settings, disk, random_bytes: LogRepairReport(settings, disk, random_bytes, LATER),
 )
 

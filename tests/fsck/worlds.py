@@ -18,7 +18,7 @@ from mailismus.queue.fsck.local.names import NameCheck
 from mailismus.queue.fsck.local.target import Checking
 from mailismus.queue.fsck.turns import TurnWorker
 from mailismus.queue.interface import Area, Entry, Message, Settlement
-from mailismus.queue.providers.clustered.fsck.check import CheckReport, checking_of
+from mailismus.queue.providers.clustered.fsck.check import checking_of, report_of
 from mailismus.queue.providers.clustered.fsck.evidence.history import JournalHistory
 from mailismus.queue.providers.clustered.fsck.evidence.live_entries import LiveEntry
 from mailismus.queue.providers.clustered.fsck.findings.clusters import Clusters, check_clusters
@@ -151,7 +151,7 @@ class Stopped:
     def check(self, checking: Checking | None = None) -> list[Finding]:
         """What a look finds. It changes nothing."""
         before = snapshot(self.disk)
-        found = list(CheckReport(checking or checking_of(self.harness.settings, self.disk, self.harness.now())))
+        found = list(report_of(checking or checking_of(self.harness.settings, self.disk, self.harness.now())))
         assert snapshot(self.disk) == before
         assert not self.disk.locks
         return found

@@ -17,7 +17,7 @@ from mailismus.queue.files.state_file import NAMES
 from mailismus.queue.fsck.finding import Done, Finding, Severity
 from mailismus.queue.interface import Area, Entry, Filter, Message, Settlement
 from mailismus.queue.providers.log.format.record import LogPlace, LogRecordKind, file_record, mark_offset, read_records
-from mailismus.queue.providers.log.fsck.check import LogCheckReport, checking_of
+from mailismus.queue.providers.log.fsck.check import checking_of, report_of
 from mailismus.queue.providers.log.fsck.kinds import LogFindingKind
 from mailismus.queue.providers.log.fsck.repair import LogRepairReport
 from mailismus.queue.providers.log.provider import LogQueue
@@ -150,7 +150,7 @@ class Stopped:
 
     def check(self) -> list[Finding]:
         before = {path: self.disk.content_of(path) for path in self.disk.names}
-        found = list(LogCheckReport(checking_of(self.harness.settings, self.disk, self.harness.now())))
+        found = list(report_of(checking_of(self.harness.settings, self.disk, self.harness.now())))
         assert {path: self.disk.content_of(path) for path in self.disk.names} == before
         assert not self.disk.locks
         return found

@@ -19,6 +19,9 @@ DAEMONS = "/usr/lib/postfix/sbin"
 STARTS = 3
 START_S = 15.0
 """Seconds that one start is waited for."""
+_LONGEST_QUEUE = pathlib.Path("/proc/sys/net/unix/max_dgram_qlen")
+_LONG_ENOUGH = 512
+"""Datagrams that wait at a socket, as systemd allows; the kernel's own 10 are few for what Postfix logs of a handshake."""
 
 _MAIN = """compatibility_level = 3.6
 queue_directory = {place}/queue
@@ -96,7 +99,11 @@ class Postfix:
 
     def start(self) -> None:
         """Start it, and wait until it answers. Its master may hang for good: it logs to a service that it has yet to start,
-        and waits for it where that socket is full. Then it is killed and begun anew."""
+        and waits for it where that socket is full. So the socket is made a long one, and a Postfix that hangs is killed and
+        begun anew."""
+        with contextlib.suppress(OSError):
+            if int(_LONGEST_QUEUE.read_text()) < _LONG_ENOUGH:
+                _LONGEST_QUEUE.write_text(f"{_LONG_ENOUGH}\n")
         for _ in range(STARTS):
             subprocess.run([PROGRAM, "-c", str(self._place), "start"], check=True, capture_output=True, timeout=60)
             until = time.monotonic() + START_S

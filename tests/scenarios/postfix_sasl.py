@@ -91,8 +91,13 @@ def postfix_with_users(made: Made, user: str, password: str, mechanisms: str) ->
         with (directory / "dovecot.out").open("wb") as output:
             dovecot = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True)
         try:
+            await_text(directory / "dovecot.log", "starting up")
             postfix.start()
             yield PostfixWithUsers(postfix, directory / "log")
+        except Exception as error:
+            for log in (directory / "log", directory / "dovecot.log"):
+                error.add_note(f"{log.name}: {log.read_text() if log.exists() else 'not there'}")
+            raise
         finally:
             postfix.stop()
             os.killpg(dovecot.pid, signal.SIGTERM)

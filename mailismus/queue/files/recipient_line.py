@@ -19,12 +19,14 @@ import zlib
 
 from mailismus.mail.ids import SpoolId, spool_name
 from mailismus.mail.reply import Reply
-from mailismus.mail.words import split_words
+from mailismus.mail.words import LONGEST_WORDS, split_words
 from mailismus.queue.interface import Area, Entry, Message
 
 FORMAT = b"A"
 _FIELDS = 15
 """Fields of a line between state and CRC, words aside."""
+LONGEST_LINE = 6000 + 2 * LONGEST_WORDS
+"""Bytes at most: addresses of 254 bytes and a reply of 1,000, all of it escaped, and words."""
 LIVE = b" "
 DONE = b"x"
 

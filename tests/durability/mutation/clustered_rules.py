@@ -174,7 +174,7 @@ CLUSTERED_RULES: dict[str, Rule] = {
         "                listener.on_durable((mark,), ((),))\n",
     ),
     "a large one's lines wait for its file": _clustered(
-        "commit_requests", "        if not is_streaming:\n", "        if True:\n"
+        "commit_requests", "        if not any(draft.is_in_silo for draft in drafts):\n", "        if True:\n"
     ),
     "a settle names where its line rests": _clustered(
         "control/ledger",

@@ -122,14 +122,25 @@ def _of_shared(mutant: Mutant | None, provider: str) -> list[Judge]:
 
 
 def _soon_of_another(mutant: Mutant | None, provider: str) -> list[Judge]:
-    """About a provider beside the clustered one: its own quick tests, crash points, and its contract suite."""
+    """About a provider beside the clustered one: the tests that name the module, its other quick tests, crash points, and
+    its contract suite."""
     own = (provider,) if (ROOT / "tests" / provider / "__init__.py").exists() else ()
     tests = [Judge(own, LONG, provider=provider)] if own else []
     long = _there(provider, LONG)
     tests_last = [Judge(long, provider=provider)] if long else []
     crashes = [Judge(end=AT_ONCE, provider=provider), Judge(begin=AT_ONCE, provider=provider)]
     is_check = mutant is not None and mutant.kind is Kind.CHECK
-    return [*tests, *tests_last, *crashes] if is_check else [*tests, *crashes, *tests_last]
+    asked = [*tests, *tests_last, *crashes] if is_check else [*tests, *crashes, *tests_last]
+    near = _near(mutant, provider)
+    return [Judge(near, provider=provider), *asked] if near else asked
+
+
+def _near(mutant: Mutant | None, provider: str) -> tuple[str, ...]:
+    """Tests of a provider that name the mutant's module, but for those that take long."""
+    if mutant is None:
+        return ()
+    found = sorted((ROOT / "tests" / provider).glob("test_*.py"))
+    return tuple(f"{provider}/{path.name}" for path in found if path.name not in LONG and mutant.module in path.read_text())
 
 
 def quick(mutant: Mutant | None, provider: str = "clustered") -> list[Judge]:

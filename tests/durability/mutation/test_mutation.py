@@ -10,7 +10,7 @@ import pytest
 
 from tests.durability.crash.workloads import quick_selection
 from tests.durability.mutation.hook import install
-from tests.durability.mutation.judges import Judge, soon
+from tests.durability.mutation.judges import LONG, Judge, soon
 from tests.durability.mutation.mutants import BARRIERS, ROOT, Kind, Mutant, changed, find, sources
 from tests.durability.mutation.needless import NEEDLESS
 from tests.durability.mutation.page import Result, page, remembered
@@ -144,6 +144,15 @@ def test_what_is_left_out_is_missed(name: str) -> None:
 def test_what_two_uses_share_is_judged_by_the_tests_of_both() -> None:
     shared = next(mutant for mutant in find(sources("chunk")) if mutant.path == "mailismus/chunks/handler.py")
     assert Judge(("chunks", "maildir"), provider="chunk") in soon(shared, "", "chunk")
+
+
+def test_of_another_provider_tests_that_name_the_module_are_asked_first() -> None:
+    mutant = Mutant(Kind.CHECK, "mailismus/queue/providers/log/read/skim.py", "", "")
+
+    first, second, *_ = soon(mutant, "", "log")
+
+    assert first == Judge(("log/test_skim.py",), provider="log")
+    assert second == Judge(("log",), LONG, provider="log")
 
 
 def test_workloads_have_names_of_their_own() -> None:

@@ -15,4 +15,5 @@ Modules, leaves first:
     segment_repair  the wrong byte of a header or a batch
     segments      what checks of a journal, what can be repaired, what is lost
     message_file  one message file
+    report        the report of a check
 """

@@ -24,7 +24,7 @@ from mailismus.journal.writer import most_records_size
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.files.presence import PresenceWatch
-from mailismus.queue.files.recipient_line import LINE_SHARE
+from mailismus.queue.files.recipient_line import LINE_SHARE, LONGEST_LINE
 from mailismus.queue.providers.clustered.checkpoint.cleanup import ClusterCleanup
 from mailismus.queue.providers.clustered.checkpoint.files import CheckpointFiles
 from mailismus.queue.providers.clustered.checkpoint.policy import CheckpointPolicy
@@ -32,7 +32,7 @@ from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
 from mailismus.queue.providers.clustered.checkpoint.sealing import CheckpointSealing
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
 from mailismus.queue.providers.clustered.checkpoint.write import CheckpointWriter
-from mailismus.queue.providers.clustered.commit.items import LONGEST_LINE, epoch_item
+from mailismus.queue.providers.clustered.commit.items import epoch_item
 from mailismus.queue.providers.clustered.control.admission import AdmissionControl
 from mailismus.queue.providers.clustered.control.batch_results import BatchResults
 from mailismus.queue.providers.clustered.control.closing import Closing

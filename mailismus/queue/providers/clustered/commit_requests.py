@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import attrs
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 from twisted.python.failure import Failure
 
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.commit_request import CommitRequest
 from mailismus.queue.commits import DEFERRED_COMMITS, commit_deferred, error_of, tell
 from mailismus.queue.entering import removals_of, split_ended
 from mailismus.queue.interface import CommitListener, EndedEntries, M, Settlement, Submission
@@ -27,15 +27,6 @@ from mailismus.queue.providers.clustered.parts import QueueParts
 from mailismus.queue.providers.clustered.read.cluster_reader import Unread
 from mailismus.queue.words import check_words
 from mailismus.spool.draft import SpoolDraft
-
-
-@attrs.frozen
-class _Request:
-    """What one commit asks for. The area of a settlement is not None: entries that are removed are in `ended`."""
-
-    submissions: Sequence[Submission]
-    settlements: Sequence[Settlement]
-    ended: Sequence[EndedEntries]
 
 
 class CommitRequests:
@@ -65,27 +56,20 @@ class CommitRequests:
                 return
         if check_words(submissions, settlements, self._limits.envelope):
             self._parts.opened.writer.require_format(FORMAT_WITH_WORDS)
-        request = _Request(submissions, *split_ended(settlements, ended))
+        request = CommitRequest(submissions, *split_ended(settlements, ended))
         if submissions:
             self._submit(CommitItem(self._results, listener, mark), request)
-        elif len(request.settlements) + sum([len(numbers) for _, numbers in request.ended]) > self._limits.settlements:
-            tell(self._commit_in_parts(request), listener, mark)
+        elif request.settled_count > self._limits.settlements:
+            tell(request.commit_in_parts(self, self._limits.settlements), listener, mark)
         else:
             self._settle(CommitItem(self._results, listener, mark), request)
 
     # messages
 
-    def _submit(self, item: CommitItem, request: _Request) -> None:
+    def _submit(self, item: CommitItem, request: CommitRequest) -> None:
         """Commit messages, with settlements or without."""
-        drafts = item.drafts
-        is_streaming = False
-        for submission in request.submissions:
-            draft = submission.draft
-            if not isinstance(draft, SpoolDraft):
-                raise TypeError(f"a draft of another provider: {draft!r}")
-            drafts.append(draft)
-            is_streaming = is_streaming or draft.is_in_silo
-        if not is_streaming:
+        item.drafts.extend(drafts := request.drafts())
+        if not any(draft.is_in_silo for draft in drafts):
             self._append_request(item, request)
             return
         self._parts.pressure.begin_file()
@@ -110,14 +94,14 @@ class CommitRequests:
         """Fail a commit whose large message could not be made durable: no part of the commit counts."""
         cause = failure.value.subFailure if isinstance(failure.value, FirstError) else failure
         self._parts.drafts.refused.add(item.drafts, may_be_found=False)
-        self._results.fail(item, error_of(cause))
+        self._results.ended.fail(item, error_of(cause))
 
     def _on_finished(self, result: Failure | None) -> Failure | None:
         self._parts.pressure.end_file()
         self._parts.closing.check()
         return result
 
-    def _append_request(self, item: CommitItem, request: _Request) -> None:
+    def _append_request(self, item: CommitItem, request: CommitRequest) -> None:
         for submission, draft in zip(request.submissions, item.drafts, strict=True):
             item.add_message(begin_message(submission, draft))
         if request.settlements or request.ended:
@@ -129,12 +113,12 @@ class CommitRequests:
         if item.size_bytes:
             self._commits.append(item)
         else:
-            self._results.add(item, ())
-            self._parts.reactor.callLater(0, self._results.tell)
+            self._results.ended.add(item, ())
+            self._parts.reactor.callLater(0, self._results.ended.tell)
 
     # settlements
 
-    def _settle(self, item: CommitItem, request: _Request) -> None:
+    def _settle(self, item: CommitItem, request: CommitRequest) -> None:
         """Commit settlements alone."""
         unknown_ended, unknown = self._ledger.add_settlements(item, request.ended, request.settlements)
         if not (unknown_ended or unknown) or not self._cluster_index.clusters:
@@ -161,9 +145,3 @@ class CommitRequests:
                     cluster_index.hold(ClusteredEntry(line.message, line.entry, cluster, line.offset))
         found = [settlement for settlement in settlements if settlement.queue_id in cluster_index.out]
         return await commit_deferred(self, (), found) if found else ()
-
-    def _commit_in_parts(self, request: _Request) -> Deferred[Sequence[SpoolId]]:
-        """Commit more settlements than one batch is sure to hold."""
-        settlements, at_once = [*request.settlements, *removals_of(request.ended)], self._limits.settlements
-        parts = [commit_deferred(self, (), settlements[at : at + at_once]) for at in range(0, len(settlements), at_once)]
-        return gatherResults(parts).addCallback(lambda over: [spool_id for part in over for spool_id in part])

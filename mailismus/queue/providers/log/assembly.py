@@ -23,9 +23,9 @@ from mailismus.journal.writer import most_records_size
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.files.presence import PresenceWatch
-from mailismus.queue.files.recipient_line import LINE_SHARE
+from mailismus.queue.files.recipient_line import LINE_SHARE, LONGEST_LINE
 from mailismus.queue.providers.log.commit.asked import AskedSettlements
-from mailismus.queue.providers.log.commit.items import LONGEST_LINE, epoch_item
+from mailismus.queue.providers.log.commit.items import epoch_item
 from mailismus.queue.providers.log.control.admission import LogAdmission
 from mailismus.queue.providers.log.control.choices import DEFAULT_CHOICES, LogChoices
 from mailismus.queue.providers.log.control.closing import LogClosing

@@ -14,29 +14,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import attrs
 from twisted.internet.defer import Deferred, FirstError, gatherResults
 from twisted.python.failure import Failure
 
 from mailismus.journal.commit import IItem
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.commits import commit_deferred, error_of, tell
-from mailismus.queue.entering import removals_of, split_ended
+from mailismus.queue.commit_request import CommitRequest
+from mailismus.queue.commits import error_of, tell
+from mailismus.queue.entering import split_ended
 from mailismus.queue.interface import CommitListener, EndedEntries, M, Settlement, Submission
 from mailismus.queue.providers.log.commit.items import LogCommitItem, LogMessageItem
 from mailismus.queue.providers.log.commit.messages import begin_message, begin_new_message
 from mailismus.queue.providers.log.parts import LogParts
 from mailismus.queue.words import check_words
 from mailismus.spool.draft import SpoolDraft
-
-
-@attrs.frozen
-class _Request:
-    """What one commit asks for. The area of a settlement is not None: entries that are removed are in `ended`."""
-
-    submissions: Sequence[Submission]
-    settlements: Sequence[Settlement]
-    ended: Sequence[EndedEntries]
 
 
 class LogRequests:
@@ -46,7 +37,7 @@ class LogRequests:
         self._parts = parts
         self._asked, self._commits, self._results = parts.asked, parts.commits, parts.results
         self._limits = parts.limits
-        self._late: list[tuple[LogCommitItem, _Request]] = []
+        self._late: list[tuple[LogCommitItem, CommitRequest]] = []
         """Requests about entries with a settlement under way."""
         self._loading = 0
         """Requests whose entries are being loaded."""
@@ -74,25 +65,18 @@ class LogRequests:
                 self._commits.append(LogMessageItem(self._results, listener, mark, draft, known, content))
                 return
         check_words(submissions, settlements, self._limits.envelope)
-        request = _Request(submissions, *split_ended(settlements, ended))
+        request = CommitRequest(submissions, *split_ended(settlements, ended))
         if submissions:
             self._submit(LogCommitItem(self._results, listener, mark), request)
-        elif len(request.settlements) + sum([len(numbers) for _, numbers in request.ended]) > self._limits.settlements:
-            tell(self._commit_in_parts(request), listener, mark)
+        elif request.settled_count > self._limits.settlements:
+            tell(request.commit_in_parts(self, self._limits.settlements), listener, mark)
         else:
             self._append_request(LogCommitItem(self._results, listener, mark), request)
 
-    def _submit(self, item: LogCommitItem, request: _Request) -> None:
+    def _submit(self, item: LogCommitItem, request: CommitRequest) -> None:
         """Commit messages, with settlements or without."""
-        drafts = item.drafts
-        is_streaming = False
-        for submission in request.submissions:
-            draft = submission.draft
-            if not isinstance(draft, SpoolDraft):
-                raise TypeError(f"a draft of another provider: {draft!r}")
-            drafts.append(draft)
-            is_streaming = is_streaming or draft.is_in_silo
-        if not is_streaming:
+        item.drafts.extend(drafts := request.drafts())
+        if not any(draft.is_in_silo for draft in drafts):
             self._append_request(item, request)
             return
         self._parts.pressure.begin_file()
@@ -105,14 +89,14 @@ class LogRequests:
         """Fail a commit whose large message could not be made durable: no part of the commit counts."""
         cause = failure.value.subFailure if isinstance(failure.value, FirstError) else failure
         self._parts.drafts.refused.add(item.drafts, may_be_found=False)
-        self._results.fail(item, error_of(cause))
+        self._results.ended.fail(item, error_of(cause))
 
     def _on_finished(self, result: Any) -> Any:
         self._parts.pressure.end_file()
         self._parts.closing.check()
         return result
 
-    def _append_request(self, item: LogCommitItem, request: _Request) -> None:
+    def _append_request(self, item: LogCommitItem, request: CommitRequest) -> None:
         settlements, ended = request.settlements, request.ended
         if (settlements or ended) and self._asked.is_waiting_for(ended, settlements):
             self._late.append((item, request))
@@ -122,13 +106,13 @@ class LogRequests:
             return
         self._append_known(item, request)
 
-    def _load(self, item: LogCommitItem, request: _Request, unknown: set[SpoolId]) -> None:
+    def _load(self, item: LogCommitItem, request: CommitRequest, unknown: set[SpoolId]) -> None:
         """Load what nobody has taken, then go on. What is not found ended before."""
         loaded = Deferred.fromCoroutine(self._parts.loading.load_messages(unknown))
         self._loading += 1
         loaded.addBoth(self._on_loaded, item, request)
 
-    def _on_loaded(self, result: Any, item: LogCommitItem, request: _Request) -> None:
+    def _on_loaded(self, result: Any, item: LogCommitItem, request: CommitRequest) -> None:
         self._loading -= 1
         if isinstance(result, Failure):
             self._commits.break_down(result)
@@ -137,7 +121,7 @@ class LogRequests:
         else:
             self._append_known(item, request)
 
-    def _append_known(self, item: LogCommitItem, request: _Request) -> None:
+    def _append_known(self, item: LogCommitItem, request: CommitRequest) -> None:
         settlements, ended = request.settlements, request.ended
         for submission, draft in zip(request.submissions, item.drafts, strict=True):
             known = begin_message(submission, draft)
@@ -151,14 +135,8 @@ class LogRequests:
             return
         for draft in item.drafts:
             draft.drop()
-        self._results.add(item, ())
-        self._parts.reactor.callLater(0, self._results.tell)
-
-    def _commit_in_parts(self, request: _Request) -> Deferred[Sequence[SpoolId]]:
-        """Commit more settlements than one batch is sure to hold."""
-        settlements, at_once = [*request.settlements, *removals_of(request.ended)], self._limits.settlements
-        parts = [commit_deferred(self, (), settlements[at : at + at_once]) for at in range(0, len(settlements), at_once)]
-        return gatherResults(parts).addCallback(lambda over: [spool_id for part in over for spool_id in part])
+        self._results.ended.add(item, ())
+        self._parts.reactor.callLater(0, self._results.ended.tell)
 
     # batches
 

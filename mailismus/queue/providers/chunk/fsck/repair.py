@@ -20,7 +20,7 @@ from mailismus.queue.fsck.turns import TurnWorker, turn_until, wait_for
 from mailismus.queue.providers.chunk.assembly import build
 from mailismus.queue.providers.chunk.control.workers import ChunkWorkers
 from mailismus.queue.providers.chunk.format.version import OWNERSHIP
-from mailismus.queue.providers.chunk.fsck.check import ChunkCheckReport, checking_of
+from mailismus.queue.providers.chunk.fsck.check import checking_of, report_of
 from mailismus.queue.providers.chunk.fsck.executor import ChunkRepairExecutor
 from mailismus.queue.providers.chunk.fsck.kinds import ChunkFindingKind
 from mailismus.queue.providers.chunk.fsck.look import LAYOUT, ChunkLook, sums_of
@@ -105,7 +105,7 @@ class ChunkRepairReport:
             opened.release()
 
     def check_again(self) -> Iterator[Finding]:
-        return iter(ChunkCheckReport(self._checking))
+        return iter(report_of(self._checking))
 
 
 def repair(settings: QueueSettings, now: float) -> FsckReport:

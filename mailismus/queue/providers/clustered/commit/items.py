@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from mailismus.journal.commit import IItem
 from mailismus.mail.ids import QueueId
-from mailismus.mail.words import LONGEST_WORDS
-from mailismus.queue.files.recipient_line import format_lines
+from mailismus.queue.files.journal_item import EpochItem, JournalItem, LastingItem
+from mailismus.queue.files.recipient_line import LONGEST_LINE, format_lines
 from mailismus.queue.interface import Area, CommitListener, EndedEntries, Entry, M, Settlement
 from mailismus.queue.providers.clustered.format.cluster import Place
 from mailismus.queue.providers.clustered.format.record import (
@@ -23,9 +23,6 @@ from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.spool.draft import SpoolDraft
 
 PLACES_AT_ONCE = 2000
-
-LONGEST_LINE = 6000 + 2 * LONGEST_WORDS
-"""Bytes of a recipient line at most: addresses of 254 bytes and a reply of 1,000, all of it escaped, and words."""
 
 
 class ICommitOwner(Protocol):
@@ -42,22 +39,6 @@ class ICommitOwner(Protocol):
 
     def commit_has_failed(self, item: CommitItem, error: OSError) -> None:
         """The commit failed."""
-
-
-class _Item:
-    """Records that are written as a whole (`IItem`)."""
-
-    __slots__ = ("buffers", "may_fail", "size_bytes")
-
-    def __init__(self) -> None:
-        self.buffers: list[bytes] = []
-        self.size_bytes = 0
-        self.may_fail = False
-
-    def add(self, record: bytes) -> None:
-        """One record, or a part of one."""
-        self.buffers.append(record)
-        self.size_bytes += len(record)
 
 
 class MessageItem:
@@ -94,7 +75,7 @@ class MessageItem:
         self._owner.message_has_failed(self, error)
 
 
-class CommitItem(_Item):
+class CommitItem(JournalItem):
     """One commit: submissions and settlements, all or nothing. `listener` is told of its end, and knows it by `mark`."""
 
     __slots__ = ("_owner", "drafts", "ended", "listener", "mark", "messages", "settlements")
@@ -132,7 +113,7 @@ class CommitItem(_Item):
         self._owner.commit_has_failed(self, error)
 
 
-class RewriteItem(_Item):
+class RewriteItem(LastingItem):
     """A live message of a failed segment, rewritten in a fresh one."""
 
     __slots__ = ("_content_offset", "_journaled")
@@ -149,20 +130,14 @@ class RewriteItem(_Item):
     def durable(self, segment: int, offset: int) -> None:
         self._journaled.move_to(segment, offset + self._content_offset)
 
-    def failed(self, error: OSError) -> None:
-        raise AssertionError("is written until it is durable") from error
 
-
-class MoreLinesItem(_Item):
+class MoreLinesItem(LastingItem):
     """Further entries of a message that is rewritten, because one item can't hold them all."""
 
     __slots__ = ()
 
     def durable(self, segment: int, offset: int) -> None:
         """Nothing waits for it."""
-
-    def failed(self, error: OSError) -> None:
-        raise AssertionError("is written until it is durable") from error
 
 
 def rewrite(journaled: JournaledMessage, largest: int) -> list[IItem]:
@@ -182,24 +157,7 @@ def rewrite(journaled: JournaledMessage, largest: int) -> list[IItem]:
     return items
 
 
-class EpochItem(_Item):
-    """An epoch record; `done` is called when it is durable."""
-
-    __slots__ = ("_done",)
-
-    def __init__(self, record: bytes, done: Callable[[], None]) -> None:
-        super().__init__()
-        self._done = done
-        self.add(record)
-
-    def durable(self, segment: int, offset: int) -> None:
-        self._done()
-
-    def failed(self, error: OSError) -> None:
-        raise AssertionError("is written until it is durable") from error
-
-
-class PlacesItem(_Item):
+class PlacesItem(LastingItem):
     """Places of entries that were settled while they were moved. Without its checkpoint it does not count."""
 
     __slots__ = ()
@@ -217,11 +175,8 @@ class PlacesItem(_Item):
     def durable(self, segment: int, offset: int) -> None:
         """Nothing waits for it."""
 
-    def failed(self, error: OSError) -> None:
-        raise AssertionError("is written until it is durable") from error
 
-
-class CheckpointItem(_Item):
+class CheckpointItem(JournalItem):
     """A checkpoint record: the commit instant. When its batch fails the checkpoint is abandoned, whatever can be read."""
 
     __slots__ = ("_abandoned", "_done")
@@ -240,7 +195,7 @@ class CheckpointItem(_Item):
         self._abandoned()
 
 
-def add_message_records(item: _Item, journaled: JournaledMessage, entries: list[Entry]) -> int:
+def add_message_records(item: JournalItem, journaled: JournaledMessage, entries: list[Entry]) -> int:
     """Add the records of a message: its content with the lines of one area, then the lines of the other areas. Return the
     offset of the content from the start of the item."""
     message = journaled.message
@@ -261,7 +216,7 @@ def add_message_records(item: _Item, journaled: JournaledMessage, entries: list[
     return content_offset
 
 
-def add_lines(item: _Item, journaled: JournaledMessage, entries: list[Entry]) -> None:
+def add_lines(item: JournalItem, journaled: JournaledMessage, entries: list[Entry]) -> None:
     """Add lines records for these entries, one for each area."""
     for area in Area:
         here = [entry for entry in entries if entry.area is area]

@@ -2,26 +2,21 @@
 
     batch durable -> each commit is applied to the indexes -> each listener is told once, of all its commits
 
-*Rules*: a listener is told when all commits of the batch are applied, in the order in which they were begun. A failed commit
-is told at once. What a listener raises is a defect of its own: it is logged, and the others are told all the same.
-
-*Not here*: what follows from a batch as a whole (`control.batch_results`).
+*Not here*: how listeners are told (`queue.files.ended_commits`), and what
+follows from a batch as a whole (`control.batch_results`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from twisted.internet.interfaces import IReactorTime
-from twisted.logger import Logger
 
-from mailismus.errors import StorageError
 from mailismus.journal.commit import IItem
 from mailismus.journal.refusals import as_unavailable, may_be_found
 from mailismus.journal.throttle import CommitThrottle
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import CommitListener
+from mailismus.queue.files.ended_commits import EndedCommits
 from mailismus.queue.providers.clustered.checkpoint.run import CheckpointRunner
 from mailismus.queue.providers.clustered.checkpoint.segments import JournalSegments
 from mailismus.queue.providers.clustered.commit.items import CommitItem, MessageItem
@@ -32,8 +27,6 @@ from mailismus.spool.draft import RefusedDrafts
 
 class CommitResults:
     """Results of the commits of one queue (`commit.items.ICommitOwner`, `journal.batch_events.IBatchListener`)."""
-
-    _log = Logger()
 
     def __init__(
         self,
@@ -51,8 +44,7 @@ class CommitResults:
         self._state, self._ledger, self._checkpoints = state, ledger, checkpoints
         self._segments, self._refused, self._brake, self._reactor = segments, refused, brake, reactor
         self._keeps_nothing_back = keeps_nothing_back
-        self._ended: dict[CommitListener[Any], tuple[list[Any], list[Sequence[SpoolId]]]] = {}
-        """Commits that have ended well since the last `tell`: marks, and the messages that each was the end of."""
+        self.ended = EndedCommits()
 
     # called by items
 
@@ -62,11 +54,11 @@ class CommitResults:
         if self._keeps_nothing_back or self._segments.excess:
             self._add_later(item)
         else:
-            self.add(item, ())
+            self.ended.add(item, ())
 
     def message_has_failed(self, item: MessageItem, error: OSError) -> None:
         self._refused.add((item.draft,), may_be_found=may_be_found(error))
-        self.fail(item, as_unavailable(error))
+        self.ended.fail(item, as_unavailable(error))
 
     def commit_is_durable(self, item: CommitItem, segment: int, offset: int) -> None:
         ledger, now = self._ledger, self._state.now()
@@ -82,7 +74,7 @@ class CommitResults:
         if item.messages and (self._keeps_nothing_back or self._segments.excess):
             self._add_later(item, gone)
         else:
-            self.add(item, gone)
+            self.ended.add(item, gone)
 
     def _add_later(self, item: CommitItem | MessageItem, gone: Sequence[SpoolId] = ()) -> None:
         """Tell of a commit of messages when its entries are in clusters, or when the throttle allows it."""
@@ -96,42 +88,16 @@ class CommitResults:
         """Fail a commit as a whole, settlements included: a report and its bounces share their fate."""
         self._refused.add(item.drafts, may_be_found=may_be_found(error))
         self._ledger.refuse(item)
-        self.fail(item, as_unavailable(error))
-
-    # listeners
-
-    def add(self, item: CommitItem | MessageItem, gone: Sequence[SpoolId]) -> None:
-        """Note that a commit has ended well, for the next `tell`. `gone`: messages that it was the end of."""
-        known = self._ended.get(item.listener)
-        if known is None:
-            known = self._ended[item.listener] = ([], [])
-        known[0].append(item.mark)
-        known[1].append(gone)
-
-    def tell(self) -> None:
-        """Tell all listeners of the commits that have ended well."""
-        ended, self._ended = self._ended, {}
-        for listener, (marks, gone) in ended.items():
-            try:
-                listener.on_durable(marks, gone)
-            except Exception:
-                self._log.failure("What follows from a durable commit failed")
-
-    def fail(self, item: CommitItem | MessageItem, error: StorageError) -> None:
-        """Tell that a commit failed."""
-        try:
-            item.listener.on_failed((item.mark,), error)
-        except Exception:
-            self._log.failure("What follows from a failed commit failed")
+        self.ended.fail(item, as_unavailable(error))
 
     def _tell_late(self, item: CommitItem | MessageItem, gone: Sequence[SpoolId]) -> None:
-        self.add(item, gone)
-        self.tell()
+        self.ended.add(item, gone)
+        self.ended.tell()
 
     # events of batches
 
     def on_durable(self) -> None:
-        self.tell()
+        self.ended.tell()
 
     def on_failed(self) -> Sequence[IItem]:
         return ()

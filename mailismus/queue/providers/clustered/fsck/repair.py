@@ -16,7 +16,7 @@ from mailismus.queue.fsck.finding import Finding, FsckReport
 from mailismus.queue.fsck.frame import repair_queue
 from mailismus.queue.fsck.local.segments import JournalState
 from mailismus.queue.fsck.refusals import refuse_other_user
-from mailismus.queue.providers.clustered.fsck.check import CheckReport, checking_of
+from mailismus.queue.providers.clustered.fsck.check import checking_of, report_of
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Problem
 from mailismus.queue.providers.clustered.fsck.look import Look, sums_of
 from mailismus.queue.providers.clustered.fsck.refusals import refuse_repair
@@ -84,7 +84,7 @@ class RepairReport:
         start_and_stop(self._settings, self.disk, locks, self._random_bytes, self._now)
 
     def check_again(self) -> Iterator[Finding]:
-        return iter(CheckReport(self._checking))
+        return iter(report_of(self._checking))
 
 
 def repair(settings: QueueSettings, now: float) -> FsckReport:

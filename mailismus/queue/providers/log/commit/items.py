@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from mailismus.journal.commit import IItem
-from mailismus.mail.words import LONGEST_WORDS
+from mailismus.queue.files.journal_item import EpochItem, JournalItem, LastingItem
 from mailismus.queue.files.recipient_line import format_lines
 from mailismus.queue.interface import Area, CommitListener, EndedEntries, Entry, Message
 from mailismus.queue.providers.log.format.record import (
@@ -23,9 +23,6 @@ from mailismus.queue.providers.log.format.record import (
 from mailismus.queue.providers.log.index.envelope import LogEnvelope
 from mailismus.queue.providers.log.index.working_set import LogMessage
 from mailismus.spool.draft import SpoolDraft
-
-LONGEST_LINE = 6000 + 2 * LONGEST_WORDS
-"""Bytes of a recipient line at most: addresses of 254 bytes and a reply of 1,000, all of it escaped, and words."""
 
 
 class ILogOwner(Protocol):
@@ -48,22 +45,6 @@ class ILogOwner(Protocol):
 
     def starts_are_durable(self, item: StartItem, segment: int, offset: int) -> None:
         """The start record is durable."""
-
-
-class _Item:
-    """Records that are written as a whole (`IItem`)."""
-
-    __slots__ = ("buffers", "may_fail", "size_bytes")
-
-    def __init__(self) -> None:
-        self.buffers: list[bytes] = []
-        self.size_bytes = 0
-        self.may_fail = False
-
-    def add(self, record: bytes) -> None:
-        """One record, or a part of one."""
-        self.buffers.append(record)
-        self.size_bytes += len(record)
 
 
 class LogMessageItem:
@@ -122,7 +103,7 @@ class NewEnvelope:
         self.record_bytes = record_bytes
 
 
-class LogCommitItem(_Item):
+class LogCommitItem(JournalItem):
     """One commit: submissions and settlements, all or nothing. `listener` is told of its end, and knows it by `mark`."""
 
     __slots__ = (
@@ -165,7 +146,7 @@ class LogCommitItem(_Item):
         self._owner.commit_has_failed(self, error)
 
 
-class MoveItem(_Item):
+class MoveItem(LastingItem):
     """An envelope that is written again, with its content. Records about its former place before and behind hold."""
 
     __slots__ = ("_inline", "_now", "_owner", "has_start", "moved", "pin")
@@ -203,11 +184,8 @@ class MoveItem(_Item):
     def durable(self, segment: int, offset: int) -> None:
         self._owner.move_is_durable(self, segment, offset)
 
-    def failed(self, error: OSError) -> None:
-        raise AssertionError("is written until it is durable") from error
 
-
-class StartItem(_Item):
+class StartItem(LastingItem):
     """Work on these envelopes lasts."""
 
     __slots__ = ("_owner", "envelopes")
@@ -221,34 +199,14 @@ class StartItem(_Item):
     def durable(self, segment: int, offset: int) -> None:
         self._owner.starts_are_durable(self, segment, offset)
 
-    def failed(self, error: OSError) -> None:
-        raise AssertionError("is written until it is durable") from error
-
-
-class LogEpochItem(_Item):
-    """An epoch record; `done` is called when it is durable."""
-
-    __slots__ = ("_done",)
-
-    def __init__(self, epoch: int, done: Callable[[], None]) -> None:
-        super().__init__()
-        self._done = done
-        self.add(epoch_record(epoch))
-
-    def durable(self, segment: int, offset: int) -> None:
-        self._done()
-
-    def failed(self, error: OSError) -> None:
-        raise AssertionError("is written until it is durable") from error
-
 
 def epoch_item(epoch: int, done: Callable[[], None]) -> IItem:
     """Return the item that says this epoch; `done` is called when it is durable."""
-    return LogEpochItem(epoch, done)
+    return EpochItem(epoch_record(epoch), done)
 
 
 def add_envelope(
-    item: _Item,
+    item: JournalItem,
     known: LogMessage,
     envelope: LogEnvelope,
     entries: Sequence[Entry],
@@ -280,7 +238,7 @@ def add_envelope(
     return NewEnvelope(known, envelope, entries, offset, content_offset, content, record_bytes)
 
 
-def _add_other_lines(item: _Item, message: Message, first: Area, entries: Sequence[Entry]) -> None:
+def _add_other_lines(item: JournalItem, message: Message, first: Area, entries: Sequence[Entry]) -> None:
     for area in Area:
         here = [entry for entry in entries if entry.area is area]
         if here and area is not first:

@@ -2,25 +2,19 @@
 
     batch durable -> each item is applied to the working set -> each listener is told once, of all its commits
 
-*Rules*: a listener is told when all commits of the batch are applied, in the order in which they were begun. A failed commit
-is told at once. What a listener raises is a defect of its own: it is logged, and the others are told all the same.
-
-*Not here*: what follows from a batch as a whole (`control.moves`, `control.rounds`).
+*Not here*: how listeners are told (`queue.files.ended_commits`), and what
+follows from a batch as a whole (`control.moves`, `control.rounds`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from twisted.internet.interfaces import IReactorTime
-from twisted.logger import Logger
 
-from mailismus.errors import StorageError
 from mailismus.journal.commit import GroupCommit, IItem
 from mailismus.journal.refusals import as_unavailable, may_be_found
-from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import CommitListener
+from mailismus.queue.files.ended_commits import EndedCommits
 from mailismus.queue.providers.log.commit.items import LogCommitItem, LogMessageItem, MoveItem, StartItem
 from mailismus.queue.providers.log.control.ledger import LogLedger
 from mailismus.queue.providers.log.control.waiters import LogWaiters
@@ -30,8 +24,6 @@ from mailismus.spool.draft import RefusedDrafts
 class LogResults:
     """Results of the commits of one queue (`commit.items.ILogOwner`, `journal.batch_events.IBatchListener`). `now`: UTC
     seconds."""
-
-    _log = Logger()
 
     def __init__(
         self,
@@ -48,8 +40,7 @@ class LogResults:
         """Offset in the file of the first record of the batch that is being told of; -1: none is."""
         self._sequence = 0
         """Its sequence number."""
-        self._ended: dict[CommitListener[Any], tuple[list[Any], list[Sequence[SpoolId]]]] = {}
-        """Commits that have ended well since the last `tell`: marks, and the messages that each was the end of."""
+        self.ended = EndedCommits()
 
     # called by items
 
@@ -64,11 +55,11 @@ class LogResults:
             base = self._begin_batch(offset)
         item.draft.keep()
         self._ledger.arrive_new(item, self._sequence, offset - base, segment, offset, self._now())
-        self.add(item, ())
+        self.ended.add(item, ())
 
     def message_has_failed(self, item: LogMessageItem, error: OSError) -> None:
         self._refused.add((item.draft,), may_be_found=may_be_found(error))
-        self.fail(item, as_unavailable(error))
+        self.ended.fail(item, as_unavailable(error))
 
     def commit_is_durable(self, item: LogCommitItem, segment: int, offset: int) -> None:
         base = self._base
@@ -83,7 +74,7 @@ class LogResults:
         for new in item.replaced:
             ledger.replace(new, sequence, base, segment, offset, now)
         ledger.leave(item, sequence)
-        self.add(item, gone)
+        self.ended.add(item, gone)
 
     def commit_has_failed(self, item: LogCommitItem, error: OSError) -> None:
         """Fail a commit as a whole, settlements included: a report and its bounces share their fate."""
@@ -91,7 +82,7 @@ class LogResults:
         touched = self._ledger.refuse(item, self._now())
         if touched:
             self._reactor.callLater(0, self._waiters.fire, touched)
-        self.fail(item, as_unavailable(error))
+        self.ended.fail(item, as_unavailable(error))
 
     def move_is_durable(self, item: MoveItem, segment: int, offset: int) -> None:
         base = self._base
@@ -104,37 +95,11 @@ class LogResults:
             self._begin_batch(offset)
         self._ledger.start(item.envelopes, self._sequence)
 
-    # listeners
-
-    def add(self, item: LogCommitItem | LogMessageItem, gone: Sequence[SpoolId]) -> None:
-        """Note that a commit has ended well, for the next `tell`. `gone`: messages that it was the end of."""
-        known = self._ended.get(item.listener)
-        if known is None:
-            known = self._ended[item.listener] = ([], [])
-        known[0].append(item.mark)
-        known[1].append(gone)
-
-    def tell(self) -> None:
-        """Tell all listeners of the commits that have ended well."""
-        ended, self._ended = self._ended, {}
-        for listener, (marks, gone) in ended.items():
-            try:
-                listener.on_durable(marks, gone)
-            except Exception:
-                self._log.failure("What follows from a durable commit failed")
-
-    def fail(self, item: LogCommitItem | LogMessageItem, error: StorageError) -> None:
-        """Tell that a commit failed."""
-        try:
-            item.listener.on_failed((item.mark,), error)
-        except Exception:
-            self._log.failure("What follows from a failed commit failed")
-
     # batches
 
     def on_durable(self) -> None:
         self._base = -1
-        self.tell()
+        self.ended.tell()
 
     def on_failed(self) -> Sequence[IItem]:
         return ()

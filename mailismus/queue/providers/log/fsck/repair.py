@@ -14,7 +14,7 @@ from mailismus.queue.fsck.finding import Finding, FsckReport
 from mailismus.queue.fsck.frame import repair_queue
 from mailismus.queue.fsck.refusals import refuse_empty_spool, refuse_other_than_directories, refuse_other_user
 from mailismus.queue.providers.log.format.version import OWNERSHIP
-from mailismus.queue.providers.log.fsck.check import LogCheckReport, checking_of, refuse_newer
+from mailismus.queue.providers.log.fsck.check import checking_of, refuse_newer, report_of
 from mailismus.queue.providers.log.fsck.clean_stop import opener_without_reactor, start_and_stop
 from mailismus.queue.providers.log.fsck.executor import LogRepairExecutor
 from mailismus.queue.providers.log.fsck.kinds import LogFindingKind
@@ -87,7 +87,7 @@ class LogRepairReport:
         start_and_stop(self._settings, self.disk, locks, self._random_bytes, self._now, self._damaged, renews=self._renews)
 
     def check_again(self) -> Iterator[Finding]:
-        return iter(LogCheckReport(self._checking))
+        return iter(report_of(self._checking))
 
 
 def repair(settings: QueueSettings, now: float) -> FsckReport:
