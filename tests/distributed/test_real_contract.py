@@ -1,4 +1,4 @@
-"""The shared queue keeps the contract over the real services: over restarts, crashes, and while they are away.
+"""The shared queue keeps the contract over the real services while it runs.
 
 All tests of this module share the tables, and a test is alone in the world that it sees. Each is skipped, with the reason,
 where one of the services is not up.
@@ -12,10 +12,9 @@ import pytest
 
 from tests.contracts.bench import Bench
 from tests.contracts.listening import Told, pass_time
-from tests.contracts.queue_contract import FailingQueueContract, QueueContract, check_against_a_model
+from tests.contracts.queue_contract import QueueContract
 from tests.contracts.words import BAD_OF_MESSAGE, BAD_OF_RECIPIENT
-from tests.distributed.contract import DurableContractInShort
-from tests.distributed.real.harness import RealQueueHarness
+from tests.distributed.real.harness import RealQueueHarness, a_harness
 from tests.distributed.real.place import RealPlace
 
 pytestmark = pytest.mark.usefixtures("_name_threads")
@@ -26,20 +25,6 @@ def place(_name_threads: None) -> Iterator[RealPlace]:
     place = RealPlace()
     yield place
     place.close()
-
-
-@pytest.fixture(scope="module")
-def cuttable(_name_threads: None) -> Iterator[RealPlace]:
-    place = RealPlace("swift", is_cuttable=True)
-    yield place
-    place.close()
-
-
-def a_harness(place: RealPlace) -> Iterator[RealQueueHarness]:
-    place.check()
-    harness = RealQueueHarness(place)
-    yield harness
-    harness.close()
 
 
 class TestRealQueue(QueueContract):
@@ -82,19 +67,3 @@ def sorted_calls(told: Told) -> list[int]:
     calls = [[int(str(mark)) for mark, _ in call] for call in told.calls]
     assert all(call == sorted(call) for call in calls)
     return sorted(mark for call in calls for mark in call)
-
-
-class TestRealQueueOverRestarts(DurableContractInShort):
-    @pytest.fixture
-    def harness(self, place: RealPlace) -> Iterator[RealQueueHarness]:
-        yield from a_harness(place)
-
-
-class TestRealQueueInTrouble(FailingQueueContract):
-    @pytest.fixture
-    def harness(self, cuttable: RealPlace) -> Iterator[RealQueueHarness]:
-        yield from a_harness(cuttable)
-
-
-def test_it_does_what_a_dict_would(place: RealPlace) -> None:
-    check_against_a_model(lambda: RealQueueHarness(place), examples=3, steps=20)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Any, TypeVar, cast
 
 from twisted.internet.defer import Deferred
@@ -120,3 +121,11 @@ class RealQueueHarness(ServerHarness):
     def close(self) -> None:
         self.crash_only()
         self._place.mend()
+
+
+def a_harness(place: RealPlace) -> Iterator[RealQueueHarness]:
+    """For a test's fixture. Skips the test where a service has ended."""
+    place.check()
+    harness = RealQueueHarness(place)
+    yield harness
+    harness.close()
