@@ -208,8 +208,9 @@ def moved_while_it_hangs(end: Callable[[World, Message], None], moments: Sequenc
 def _move_what_hangs(world: World) -> Message:
     """Begin the batch that takes along the move of an envelope with a start record; one of its two entries has left it."""
     world.store(2)
-    settle_one(world, None)
-    message = take_one(world)
+    own = max(queue_id.spool_id for queue_id in world.live())
+    settle_one(world, None, lambda queue_id: queue_id.spool_id == own)
+    message = take_one(world, lambda queue_id: queue_id.spool_id == own)
     for _ in range(2):
         round_of_marks(world)
         world.store(1, 5000)

@@ -138,7 +138,10 @@ def begin_reporting(world: World, attachmsg: int = 4000) -> Reporting:
     if not any(seen.area is Area.BOUNCES for seen in world.live().values()):
         if not any(seen.area in TO_DELIVER for seen in world.live().values()):
             world.store(3)
-        for message in world.take(lambda _: True, 2, TO_DELIVER):
+        taken = world.take(lambda _: True, 2, TO_DELIVER)
+        if not taken:  # all of it is out
+            raise DoesNotApply
+        for message in taken:
             world.settle(message, message.entries, Area.BOUNCES)
         world.settle_down()
     return Reporting(world, attachmsg)

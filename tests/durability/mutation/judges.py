@@ -34,6 +34,7 @@ LONG = (
         "test_take_over.py",
     ),
     *("test_plan.py", "test_dump.py"),
+    *("test_log_fsck.py", "test_compaction.py"),
 )
 """Tests of them that are asked behind the others."""
 
