@@ -243,7 +243,8 @@ class CommitListener(Protocol[M_contra]):
 
     def on_durable(self, marks: Sequence[M_contra], gone: Sequence[Sequence[SpoolId]]) -> None:
         """These commits are durable, in the order in which they were begun, and their entries can be taken. `gone`: for each
-        of them the messages whose last entry it settled."""
+        of them the messages whose last entry it settled. Between two calls the order holds where commits come one behind the
+        other, not where a provider carries them out side by side."""
 
     def on_failed(self, marks: Sequence[M_contra], error: StorageError) -> None:
         """No part of these commits counts (`IQueue.commit`)."""

@@ -1,16 +1,19 @@
-"""The shared queue over models of its stores, for the contract suite and its own tests."""
+"""A server of the shared queue, for the contract suite; and over models of its stores, for its own tests too."""
 
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from typing import Any, TypeVar, cast
 
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from mailismus.queue.interface import Area, ICountingPlan, IQueue, Message, Shares, Summary
 from mailismus.queue.providers.distributed.assembly import ServerTerms, build
 from mailismus.queue.providers.distributed.provider import DistributedQueue
+from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 from tests.distributed.world import Server, World
 
@@ -24,7 +27,7 @@ FARTHEST_S = 40_000.0
 class _Ahead:
     """`IQueue` whose time goes on where a test takes at a time ahead: the provider's own clock tells it what is due."""
 
-    def __init__(self, harness: ModelHarness, queue: DistributedQueue) -> None:
+    def __init__(self, harness: ServerHarness, queue: DistributedQueue) -> None:
         self._harness, self._queue = harness, queue
 
     def __getattr__(self, name: str) -> Any:
@@ -38,23 +41,22 @@ class _Ahead:
         return self._queue.take(area, limit, now, shares)
 
 
-class ModelHarness:
-    """`DurableHarness` and `FailingHarness`: one server, which stops and starts over the same stores."""
+class ServerHarness(ABC):
+    """`DurableHarness`: one server, which stops and starts over the same stores."""
 
     takes_at_once = False  # what waits for a call that is repeated comes with a later take
 
-    def __init__(self, view: ViewSettings = VIEW) -> None:
-        self.world = World()
-        self.clock = self.world.clock
-        self.view = view
-        self.server: Server | None = None
-        self.are_away = False
-        self._random = random.Random(1)
+    def __init__(self, clock: Clock, seed: int, view: ViewSettings = VIEW) -> None:
+        self.clock, self.view = clock, view
+        self._random = random.Random(seed)
+
+    @abstractmethod
+    def stores(self) -> Stores:
+        """The stores of a server that starts."""
 
     def open(self, name: str = "mx") -> DistributedQueue:
         """A server's start."""
-        server = self.server = self.world.server()
-        queue = build(server.stores, self.clock, self.terms(name))
+        queue = build(self.stores(), self.clock, self.terms(name))
         self.wait(queue.open())
         return queue
 
@@ -67,18 +69,9 @@ class ModelHarness:
     def make(self) -> IQueue:
         return cast(IQueue, _Ahead(self, self.open()))
 
+    @abstractmethod
     def wait(self, deferred: Deferred[T]) -> T:
-        results: list[Any] = []
-        deferred.addBoth(results.append)
-        self.advance(0)  # most of it needs no time
-        for _ in range(3000):
-            if results:
-                break
-            self.advance(0.1)
-        self.advance(0)  # what goes on without time passing
-        if isinstance(results[0], Failure):
-            results[0].raiseException()
-        return cast(T, results[0])
+        """As `QueueHarness.wait`."""
 
     def now(self) -> float:
         return float(self.clock.seconds())
@@ -95,7 +88,11 @@ class ModelHarness:
         until = round(self.now() + seconds, 3)
         self.clock.advance(max(0.0, until - self.now()))
         self.clock.rightNow = until
-        self.clock.advance(0)
+        self.settle()
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Let all happen that needs no time."""
 
     def count(self, plan: ICountingPlan) -> Summary:
         raise AssertionError("this provider has no plan")
@@ -109,8 +106,41 @@ class ModelHarness:
         self.crash_only()
         return self.make()
 
+    @abstractmethod
     def crash_only(self) -> None:
         """Nothing more is done by the server; the stores see its connections end."""
+
+
+class ModelHarness(ServerHarness):
+    """Also `FailingHarness`. A server over models of its stores."""
+
+    def __init__(self, view: ViewSettings = VIEW) -> None:
+        self.world = World()
+        self.server: Server | None = None
+        self.are_away = False
+        super().__init__(self.world.clock, 1, view)
+
+    def stores(self) -> Stores:
+        self.server = self.world.server()
+        return self.server.stores
+
+    def wait(self, deferred: Deferred[T]) -> T:
+        results: list[Any] = []
+        deferred.addBoth(results.append)
+        self.advance(0)  # most of it needs no time
+        for _ in range(3000):
+            if results:
+                break
+            self.advance(0.1)
+        self.advance(0)  # what goes on without time passing
+        if isinstance(results[0], Failure):
+            results[0].raiseException()
+        return cast(T, results[0])
+
+    def settle(self) -> None:
+        self.clock.advance(0)
+
+    def crash_only(self) -> None:
         assert self.server is not None
         self.clock.calls.clear()
         self.server.broker.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import time
@@ -12,32 +13,55 @@ from twisted.internet.defer import Deferred
 
 from mailismus.queue.providers.distributed.stores.libraries import missing_packages
 from tests.distributed.waiting import turn_for, wait_for
-from tests.services.control import ask
+from tests.services.control import ControlError, ask
+from tests.services.kinds import KINDS
 from tests.services.places import ServicesDirectory, default_directory
 
 T = TypeVar("T")
+RUNNING = "running"
+SKIPPED_AT = (__file__, 1)
+"""What the summary names as the place where tests were skipped."""
 _numbers = itertools.count()
 
 
+asked: set[str] = set()
+"""Services that the test which runs has asked for."""
+
+
 def service(name: str) -> dict[str, Any]:
-    """What clients need to know of a running service. Without one it skips the module that is being imported, or the
-    test that runs."""
+    """What clients need to know of a running service. Without one it skips the test that runs, and says why."""
     directory = ServicesDirectory(default_directory())
     facts = directory.read_facts()
     if facts is None or name not in facts:
-        pytest.skip(f"needs {name}, which is not up: python -m tests.services up", allow_module_level=True)
-    state = ask(directory.socket, {"do": "status"})["services"][name]
-    if state != "running":
-        reason = f"needs {name}, which is {state}: python -m tests.services restart {name}"
-        pytest.skip(reason, allow_module_level=True)
+        pytest.skip(f"needs {name}, which is not up: {_way_to(name)}")
+    state = state_of(name)
+    if state != RUNNING:
+        pytest.skip(f"needs {name}, which is {state}: python -m tests.services restart {name}")
+    asked.add(name)
     return facts[name]
 
 
+def state_of(name: str) -> str:
+    """The state of a service that was started."""
+    try:
+        return str(ask(ServicesDirectory(default_directory()).socket, {"do": "status"})["services"][name])
+    except ControlError:
+        return "gone"
+
+
+@functools.cache
+def _way_to(name: str) -> str:
+    """What the machine lacks for a service, or why it did not start, or else the command that starts it."""
+    directory = ServicesDirectory(default_directory())
+    lacking = KINDS[name].missing(directory.path.parent)
+    return "; ".join(lacking) or directory.why_left_out(name) or f"python -m tests.services up {name}"
+
+
 def packages() -> None:
-    """Skip as `service` does unless the packages of the clients are installed."""
+    """Skip the test that runs unless the packages of the clients are installed."""
     missing = missing_packages()
     if missing:
-        pytest.skip(f"needs {' and '.join(missing)}: pip install -e '.[distributed]'", allow_module_level=True)
+        pytest.skip(f"needs {' and '.join(missing)}: pip install -e '.[distributed]'")
 
 
 def unique(word: str) -> str:
@@ -52,7 +76,7 @@ def host_of(facts: dict[str, str]) -> tuple[str, int]:
 
 
 class RealHarness:
-    """What the harnesses of all services share: the world is the global reactor."""
+    """What the harnesses of all stores share: the world is the global reactor."""
 
     def wait(self, deferred: Deferred[T]) -> T:
         return wait_for(deferred)

@@ -1,6 +1,6 @@
 """The client of a real RabbitMQ keeps what the broker promises.
 
-Skipped as a whole, with the reason, where the service is not up.
+Each test is skipped, with the reason, where the service is not up.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from tests.distributed.conformance.broker import BrokerContract
 from tests.distributed.services import RealHarness, host_of, packages, service, unique
 from tests.distributed.waiting import reactor
 
-service("rabbitmq")
-packages()
 pytestmark = pytest.mark.usefixtures("_name_threads")
 
 
@@ -24,6 +22,7 @@ class RabbitHarness(RealHarness):
 
     def __init__(self) -> None:
         facts = service("rabbitmq")
+        packages()
         self._access = RabbitAccess([host_of(facts)], facts["vhost"], facts["username"], facts["password"])
         self._clients: list[RabbitBroker] = []
         self._names: list[str] = []

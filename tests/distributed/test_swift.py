@@ -1,6 +1,6 @@
 """The clients of a real Swift, by S3 and by its own API, keep what the objects promise.
 
-Skipped as a whole, with the reason, where the service is not up.
+Each test is skipped, with the reason, where the service is not up.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from tests.distributed.conformance.objects import ObjectsContract
 from tests.distributed.services import RealHarness, service, unique
 from tests.distributed.waiting import reactor
 
-service("swift")
 pytestmark = pytest.mark.usefixtures("_name_threads")
 
 

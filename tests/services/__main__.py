@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.services.control import ControlError, ask
@@ -38,6 +40,9 @@ def parser() -> argparse.ArgumentParser:
     up = commands.add_parser("up", help="start services, and wait until they are well")
     up.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(KINDS)}; default: all")
     up.add_argument("--for", dest="pid", type=int, metavar="PID", help="end with that process; default: the caller")
+    up.add_argument(
+        "--any", action="store_true", help="leave out a service that can't be had or does not start, and say why"
+    )
     up.add_argument("--replicated", action="store_true", help="not available in this version")
     commands.add_parser("down", help="end them, and remove their directory")
     status = commands.add_parser("status", help="show how they are; 69: they are not up")
@@ -55,19 +60,22 @@ def log_of(directory: ServicesDirectory) -> Path:
     return directory.path.with_name(directory.path.name + ".log")
 
 
-def up(directory: ServicesDirectory, names: list[str], pid: int) -> int:
+def up(directory: ServicesDirectory, names: list[str], pid: int, *, is_any: bool) -> int:
     """Start services."""
     unknown = [name for name in names if name not in KINDS]
     if unknown:
         return _fail(os.EX_USAGE, f"{unknown[0]}: unknown; there are {', '.join(KINDS)}")
     if is_locked(directory.lock):
         return _fail(os.EX_TEMPFAIL, f"services are up already in {directory.path}")
-    wanted = names or list(KINDS)
-    missing = [f"{name}: {text}" for name in wanted for text in KINDS[name].missing(directory.path.parent)]
-    if missing:
-        return _fail(os.EX_UNAVAILABLE, *missing)
+    missing = {name: KINDS[name].missing(directory.path.parent) for name in names or KINDS}
+    lines = [f"{name}: {text}" for name, texts in missing.items() for text in texts]
+    wanted = [name for name, texts in missing.items() if not texts]
+    if lines and not (is_any and wanted):
+        return _fail(os.EX_UNAVAILABLE, *lines)
+    _warn(lines)
     begun = time.monotonic()
     command = [sys.executable, "-m", "tests.services.keeper", str(directory.path), str(pid), *wanted]
+    command += ["--any"] if is_any else []
     log = log_of(directory).open("wb")
     with (
         log,
@@ -84,6 +92,7 @@ def up(directory: ServicesDirectory, names: list[str], pid: int) -> int:
         if "error" in answer:
             return _fail(os.EX_UNAVAILABLE, answer["error"])
         keeper.returncode = 0  # it goes on without us
+    _warn(f"{name}: {text}" for name, text in answer["left_out"].items())
     if not log_of(directory).stat().st_size:
         log_of(directory).unlink()
     for name, facts in (directory.read_facts() or {}).items():
@@ -115,11 +124,12 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         match given.command:
             case "fetch":
+                signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # half a download is removed
                 print(fetch())
             case "up":
                 if given.replicated:
                     return _fail(os.EX_USAGE, "--replicated is not available in this version")
-                return up(directory, given.names, given.pid or os.getppid())
+                return up(directory, given.names, given.pid or os.getppid(), is_any=given.any)
             case "status":
                 return status(directory, as_json=given.json)
             case "down":
@@ -142,9 +152,13 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _fail(code: int, *lines: str) -> int:
+def _warn(lines: Iterable[str]) -> None:
     for line in lines:
         print(line, file=sys.stderr)
+
+
+def _fail(code: int, *lines: str) -> int:
+    _warn(lines)
     return code
 
 

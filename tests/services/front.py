@@ -11,8 +11,9 @@ from typing import cast
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.interfaces import IListeningPort, IPushProducer, IReactorTCP, IReactorTime, ITCPTransport
-from twisted.internet.protocol import ClientFactory, Protocol, ServerFactory
+from twisted.internet.protocol import ClientFactory, Protocol, ServerFactory, connectionDone
 from twisted.protocols.portforward import Proxy, ProxyClient
+from twisted.python.failure import Failure
 
 LOOPBACK = "127.0.0.1"
 
@@ -67,6 +68,10 @@ class _FromClient(Proxy):
         cast(IPushProducer, self.transport).pauseProducing()
         self._front.connect(self)
 
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._front.forget(self)
+        super().connectionLost(reason)  # type: ignore[no-untyped-call]  # Twisted's
+
 
 class _Listening(ServerFactory):
     noisy = False
@@ -85,24 +90,34 @@ class Front:
         self.reactor = reactor
         self.delay_s = 0.0
         self._target_port = target_port
+        self._number = 0
         self._port: IListeningPort | None = None
+        self._clients: set[Proxy] = set()
 
     def open(self) -> int:
-        """Listen on a free port of loopback: its number."""
-        self._port = self.reactor.listenTCP(0, _Listening(self), interface=LOOPBACK)
+        """Listen on a port of loopback that is free, and later on the same: its number."""
+        self._port = self.reactor.listenTCP(self._number, _Listening(self), interface=LOOPBACK)
         host = self._port.getHost()
         assert isinstance(host, IPv4Address)
-        return host.port
+        self._number = host.port
+        return self._number
 
     def connect(self, server: Proxy) -> None:
         """Connect a client with the service."""
+        self._clients.add(server)
         self.reactor.connectTCP(LOOPBACK, self._target_port, _ToService(self, server))
+
+    def forget(self, server: Proxy) -> None:
+        """A client has gone."""
+        self._clients.discard(server)
 
     def slow(self, delay_s: float) -> None:
         """From now on each piece of an answer is told so much later. 0: at once."""
         self.delay_s = delay_s
 
     def close(self) -> None:
-        """Listen no more."""
+        """Listen no more, and cut off who is connected."""
         if self._port is not None:
             self._port.stopListening()
+        for server in list(self._clients):
+            cast(ITCPTransport, server.transport).abortConnection()

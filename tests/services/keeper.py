@@ -1,6 +1,6 @@
 """The process that owns the services, from `up` until `down` or the end of the process that they are for.
 
-    python -m tests.services.keeper DIRECTORY PID NAME..
+    python -m tests.services.keeper DIRECTORY PID NAME.. [--any]
 
 *Rules*: it has one thread, for the kernel kills the services when the thread that started them ends. One request is carried
 out at a time. Whatever ends it, the services are killed and the directory is removed; if it is killed itself, the kernel
@@ -43,29 +43,33 @@ reactor = cast(KeeperReactor, _reactor)
 class Keeper:
     """The services of one directory."""
 
-    def __init__(self, directory: ServicesDirectory, names: list[str]) -> None:
-        self._directory = directory
-        self._names = names
+    def __init__(self, directory: ServicesDirectory, names: list[str], *, is_any: bool = False) -> None:
+        """`is_any`: one that does not start is left out."""
+        self._directory, self._names, self._is_any = directory, names, is_any
         self._lock = DeferredLock()
         self.services: dict[str, Service] = {}
 
-    async def start(self) -> None:
-        """Start all at once. Raises `ServiceError`."""
+    async def start(self) -> dict[str, str]:
+        """Start all at once. Return why services were left out, by their names. Raises `ServiceError`."""
         for name in self._names:
             self.services[name] = KINDS[name](reactor, self._directory.path / name)
-        starts = [Deferred.fromCoroutine(service.start()) for service in self.services.values()]
-        failed: list[BaseException] = []
-        for start in starts:
+        starts = {name: Deferred.fromCoroutine(service.start()) for name, service in self.services.items()}
+        failed: dict[str, str] = {}
+        for name, start in starts.items():
             try:
                 await start
             except ServiceError as error:
-                failed.append(error)
-        if failed:
-            raise ServiceError("; ".join(map(str, failed)))
+                failed[name] = str(error)
+        if failed and not (self._is_any and len(failed) < len(starts)):
+            raise ServiceError("; ".join(failed.values()))
+        for name in failed:
+            self.services.pop(name).end()
         facts = {name: service.facts() for name, service in self.services.items()}
-        unready = self._directory.facts.with_suffix(".new")
-        unready.write_text(json.dumps(facts))
-        unready.rename(self._directory.facts)
+        for path, values in ((self._directory.left_out, failed), (self._directory.facts, facts)):
+            unready = path.with_suffix(".new")
+            unready.write_text(json.dumps(values))
+            unready.rename(path)
+        return failed
 
     async def carry_out(self, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to a request, when it is done. Raises `ServiceError`."""
@@ -185,18 +189,19 @@ def _say(answer: dict[str, Any]) -> None:
 
 async def _begin(keeper: Keeper, directory: ServicesDirectory) -> None:
     try:
-        await keeper.start()
+        left_out = await keeper.start()
     except Exception as error:
         _say({"error": str(error) if isinstance(error, ServiceError) else repr(error)})
         reactor.stop()
         return
     reactor.listenUNIX(str(directory.socket), _Sessions(keeper), mode=0o600)
-    _say({})
+    _say({"left_out": left_out})
 
 
 def main(arguments: list[str]) -> int:
     """Keep the services until they are no longer wanted."""
-    directory, pid, names = ServicesDirectory(Path(arguments[0])), int(arguments[1]), arguments[2:]
+    directory, pid = ServicesDirectory(Path(arguments[0])), int(arguments[1])
+    names = [name for name in arguments[2:] if name != "--any"]
     if take_lock(directory.lock) is None:
         _say({"error": f"services are up already in {directory.path}"})
         return 75
@@ -209,7 +214,7 @@ def main(arguments: list[str]) -> int:
         remove_tree(directory.path)
     directory.path.mkdir(mode=0o700)
     take_own_mounts()
-    keeper = Keeper(directory, names)
+    keeper = Keeper(directory, names, is_any="--any" in arguments)
     reactor.addReader(cast(Any, _Owner(owner)))
     reactor.callWhenRunning(lambda: Deferred.fromCoroutine(_begin(keeper, directory)))
     try:

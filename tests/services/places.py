@@ -22,11 +22,15 @@ from tests.support.processes import wait_until
 
 TRIES, LOOK_S = 10, 0.05
 END_S = 60.0
+WHY_LENGTH = 300
 OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 
 
 def default_directory() -> Path:
-    """The directory where nothing else is asked for: one a user."""
+    """The directory where nothing else is asked for: that of `MAILISMUS_SERVICES`, or else one a user."""
+    chosen = os.environ.get("MAILISMUS_SERVICES")
+    if chosen:
+        return Path(chosen)
     return Path(tempfile.gettempdir()) / f"mailismus-services-{os.getuid()}"
 
 
@@ -47,16 +51,28 @@ class ServicesDirectory:
         return self.path / "services.json"
 
     @property
+    def left_out(self) -> Path:
+        """Why a service is not up that was asked for, by its name, as JSON."""
+        return self.path / "left-out.json"
+
+    @property
     def lock(self) -> Path:
         """The file that the keeper locks."""
         return self.path.with_name(self.path.name + ".lock")
 
     def read_facts(self) -> dict[str, dict[str, Any]] | None:
         """Facts of each service that was started; None: no keeper is ready here."""
+        return self._read(self.facts)
+
+    def why_left_out(self, name: str) -> str:
+        """Why a service is not up that was asked for, on a line. Empty: not known."""
+        return " ".join(str((self._read(self.left_out) or {}).get(name, "")).split())[:WHY_LENGTH]
+
+    def _read(self, path: Path) -> dict[str, Any] | None:
         if not is_locked(self.lock):
             return None
         try:
-            found: dict[str, dict[str, Any]] = json.loads(self.facts.read_text())
+            found: dict[str, Any] = json.loads(path.read_text())
         except (OSError, ValueError):
             return None
         return found

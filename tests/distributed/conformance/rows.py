@@ -196,9 +196,12 @@ class RowsContract:
     def test_what_has_a_time_to_live_goes(self, harness: RowsHarness, rows: IRows) -> None:
         assert harness.wait(rows.add(LEASES, ("a",), {"owner": 1}, ttl_s=2)) is None
         harness.wait(rows.write([Put(LEASES, ("b",), {"owner": 2}, T, ttl_s=2), Put(LEASES, ("c",), {"owner": 3}, T)]))
-        assert {row["name"] for row in harness.wait(rows.all_rows(LEASES))} == {"a", "b", "c"}
+        assert harness.wait(rows.add(LEASES, ("d",), {"owner": 1}, ttl_s=100)) is None
+        assert harness.wait(rows.change(LEASES, ("d",), {"owner": 0}, {"owner": 1}, ttl_s=2)) is None
+        assert {row["name"] for row in harness.wait(rows.all_rows(LEASES))} == {"a", "b", "c", "d"}
         harness.pass_time(3.5)
-        assert [row["name"] for row in harness.wait(rows.all_rows(LEASES))] == ["c"]
+        left = {row["name"]: row["owner"] for row in harness.wait(rows.all_rows(LEASES))}
+        assert left == {"c": 3, "d": None}  # a row lives as long as it was made for, whatever becomes of its cells
         assert harness.wait(rows.add(LEASES, ("a",), {"owner": 4})) is None
 
     def test_another_client_reads_what_was_written(self, harness: RowsHarness, rows: IRows) -> None:

@@ -92,11 +92,12 @@ class RowsModel:
         until = self.clock.seconds() + write.ttl_s if write.ttl_s else EVER
         self.put(table, write.key, write.cells, write.at, until)
 
-    def put(self, table: RowTable, key: Key, cells: Row, at: float, until: float) -> None:
-        """Set cells of a row, as far as they have no later ones."""
+    def put(self, table: RowTable, key: Key, cells: Row, at: float, until: float, *, is_making: bool = True) -> None:
+        """Set cells of a row, as far as they have no later ones. `is_making`: the row is there as long, even empty."""
         stored = _stored(table, key)
         row = self.partition(table, stored[: table.key_size]).rows.setdefault(stored[table.key_size :], _Row())
-        row.made = _later(row.made, _Cell(None, at, until))
+        if is_making:
+            row.made = _later(row.made, _Cell(None, at, until))
         kinds = {column.name: column.kind for column in table.cells}
         for name, value in cells.items():
             if value is not None:
@@ -176,7 +177,7 @@ class ModelRows:
         def act() -> Row | None:
             found = self._model.seen(table, key)
             if found is None:
-                self._set(table, key, cells, ttl_s)
+                self._set(table, key, cells, ttl_s, is_making=True)
             return found
 
         return self.fates.carry_out("add", act)
@@ -187,7 +188,7 @@ class ModelRows:
             there = {name: None if row is None else row[name] for name in found}
             if row is None or any(there[name] != value for name, value in found.items()):
                 return there
-            self._set(table, key, cells, ttl_s)
+            self._set(table, key, cells, ttl_s, is_making=False)
             return None
 
         return self.fates.carry_out("change", act)
@@ -201,9 +202,9 @@ class ModelRows:
     def _read(self, call: str, act: Callable[[], Any]) -> Deferred[Any]:
         return self.fates.carry_out(call, act, is_reading=True)
 
-    def _set(self, table: RowTable, key: Key, cells: Row, ttl_s: int) -> None:
+    def _set(self, table: RowTable, key: Key, cells: Row, ttl_s: int, *, is_making: bool) -> None:
         now = self._model.clock.seconds()
-        self._model.put(table, key, cells, self._model.next_at(), now + ttl_s if ttl_s else EVER)
+        self._model.put(table, key, cells, self._model.next_at(), now + ttl_s if ttl_s else EVER, is_making=is_making)
 
 
 def _later(old: _Cell | None, new: _Cell) -> _Cell:

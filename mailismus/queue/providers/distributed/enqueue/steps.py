@@ -134,18 +134,17 @@ class Enqueueing:
         return None
 
     async def _until_answered(self, call: Callable[[], Awaitable[None]], end: float) -> None:
-        """Ask until it is answered, or `end` has come. Without an end a refusal is no answer either: a call before may be
-        carried out yet."""
+        """Ask until it is answered, or `end` has come, with pauses: a store that can't be reached says so at once. Without
+        an end a refusal is no answer either: a call before may be carried out yet."""
         while True:
             try:
                 await call()
             except Unanswered:
                 if self._clock.elapsed() >= end:
                     raise
-                continue
             except NotDone:
                 if end != math.inf:
                     raise
-                await self._clock.pause(PAUSE_S)
-                continue
-            return
+            else:
+                return
+            await self._clock.pause(PAUSE_S)

@@ -148,7 +148,8 @@ class IRows(Protocol):
 
     def change(self, table: RowTable, key: Key, cells: Row, found: Row, ttl_s: int = 0) -> Deferred[Row | None]:
         """Set cells of a row if those of `found` have these values: None, or all the cells of `found` as they are, which
-        are None where there is no row. Fails with `NotDone` or `Unanswered`."""
+        are None where there is no row. `ttl_s` is of the cells: the row itself may outlive them. Fails with `NotDone` or
+        `Unanswered`."""
 
     def now(self) -> Deferred[float]:
         """The database's clock, UTC seconds. Fails with `NotDone`."""

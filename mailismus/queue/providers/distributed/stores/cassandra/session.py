@@ -183,10 +183,12 @@ class CassandraSession:
 
 
 def _failure_of(error: BaseException, *, may_be_done: bool) -> NotDone | Unanswered:
-    """How a write failed. The coordinator refuses before it does anything where replicas are known to be down, where it is
-    overloaded, and what it does not understand; of a compare and set only the last is sure."""
+    """How a write failed. Without a connection it was not sent: the driver sends nothing twice. The coordinator refuses
+    before it does anything where replicas are known to be down, where it is overloaded, and what it does not understand; of
+    a compare and set only the last is sure."""
     cassandra, protocol = load("cassandra"), load("cassandra", "protocol")
     refusals: tuple[type[BaseException], ...] = (cassandra.InvalidRequest, protocol.SyntaxException)
+    refusals += (load("cassandra", "cluster").NoHostAvailable,)
     if not may_be_done:
         refusals += (cassandra.Unavailable, protocol.OverloadedErrorMessage)
     if isinstance(error, refusals):

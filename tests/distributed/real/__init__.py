@@ -1,0 +1,10 @@
+"""The shared queue over the real services, for the contract of a queue.
+
+All tests of a module use the same tables, queues and bucket. Each test has its own names in them, so that nothing is made,
+and nothing has to be emptied, for one test alone.
+
+    wire        the calls of one server, which can be counted, and cut off
+    own         stores in which a test sees what is its own, and nothing else
+    place       what the tests share: the tables, the queues, the bucket
+    harness     a server over the services, which stops, crashes, and loses the services
+"""
