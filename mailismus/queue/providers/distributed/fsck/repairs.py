@@ -13,6 +13,7 @@ import attrs
 
 from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import QueueId
+from mailismus.queue.files.directories import make_directories
 from mailismus.queue.fsck.files import LOST_REPLY
 from mailismus.queue.interface import Area, Entry, Settlement
 from mailismus.queue.providers.distributed.content.whole import WholeBody
@@ -29,7 +30,7 @@ from mailismus.queue.providers.distributed.settle.plan import Leaving, plan_sett
 from mailismus.queue.providers.distributed.stores.rows import Erase, Key, Put, Row, Write, kept_time
 from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.view.change import ViewSettings
-from mailismus.spool.quarantine import write_whole
+from mailismus.spool.quarantine import keep_corrupt
 
 CORRUPT = "corrupt"
 LOST = "/lost"
@@ -154,14 +155,9 @@ class SharedRepairs:
 
     def _keep(self, name: str, pieces: Sequence[bytes]) -> None:
         """Copy bytes durably. The first copy of a name stays."""
-        directory = self.corrupt_path
-        if not self.disk.exists(directory):
-            self.disk.make_directory(directory)
-            self.disk.sync_directory(os.path.dirname(directory))
-        path = os.path.join(directory, name)
-        if not self.disk.exists(path):
-            write_whole(self.disk, path, pieces)
-        self.disk.sync_directory(directory)
+        root, directory = os.path.split(self.corrupt_path)
+        make_directories(self.disk, root, (directory,))
+        keep_corrupt(self.disk, self.corrupt_path, name, b"", b"".join(pieces))
 
 
 def _same(share: Share, entry: Entry, now: float) -> Settlement:
