@@ -3,12 +3,19 @@ minute."""
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
+from twisted.internet.defer import Deferred, succeed
 
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Filter, Settlement
 from mailismus.queue.providers.distributed.format.tables import CLAIMS, MAILS
+from mailismus.queue.providers.distributed.hand.held import Delivered
+from mailismus.queue.providers.distributed.hand.leaving import leave_all
+from mailismus.queue.providers.distributed.provider import DistributedQueue
+from mailismus.queue.providers.distributed.stores.broker import IBroker
 from mailismus.queue.providers.distributed.stores.rows import Row, RowTable
 from tests.contracts.bench import LATER_REPLY, NO_REPLY, addresses
 from tests.distributed.servers import Node, Servers
@@ -98,6 +105,34 @@ def test_a_clean_stop_leaves_everything_at_once(servers: Servers, first: Node, s
     assert sorted(left) == sorted(at_first)
     second.remove([*left, *at_second])
     check_that_nothing_is_left(servers, second)
+
+
+def test_what_comes_back_to_a_server_that_stops_is_not_acked(servers: Servers, first: Node) -> None:
+    first.put()
+    first.take_ids()
+    hand = cast(DistributedQueue, first.queue).parts.hand
+    (held,) = hand.shares.values()
+    came, back = _Delivery(), _Delivery()
+    held.deliveries = [cast(Delivered, came)]
+
+    class Quick:
+        """A broker that delivers before it confirms."""
+
+        def publish(self, queue: str, body: bytes) -> Deferred[None]:
+            held.deliveries.append(cast(Delivered, back))
+            return succeed(None)
+
+    servers.wait(Deferred.fromCoroutine(leave_all(hand, cast(IBroker, Quick()))))
+
+    assert came.is_acked
+    assert not back.is_acked
+
+
+class _Delivery:
+    is_acked = False
+
+    def ack(self) -> None:
+        self.is_acked = True
 
 
 def test_the_same_directory_takes_over_what_its_last_server_had_at_once(servers: Servers, first: Node) -> None:

@@ -1,7 +1,7 @@
 """A clean stop leaves what is in the hand to others at once: nobody waits for a lease, nor for what was delivered again.
 
-*Rule*: called when nothing is begun any more and the lease is ended. Each trigger is acked behind another one that is
-durable.
+*Rules*: called when nothing is begun any more and the lease is ended. Each trigger is acked behind another one that is
+durable. That one may come back to this server before the broker confirms it: it is not acked, and so is delivered again.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ def _read_shares(hand: Hand) -> Iterator[HeldShare]:
 async def _leave(held: HeldShare, broker: IBroker) -> bool:
     some: Sequence[int] | None = None if held.here == held.left else sorted(held.here)
     trigger = attrs.evolve(trigger_of(held.name), numbers=None if some is None else tuple(some), is_from_row=True)
+    deliveries = held.take_deliveries()
     try:
         await broker.publish(queue_of(held.name.place.queue_name), write_trigger(trigger))
     except StoreFailure:
         return False
-    for delivered in held.take_deliveries():
+    for delivered in deliveries:
         delivered.ack()
     return True
