@@ -20,7 +20,7 @@ from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import Corrupt, StartError
 from mailismus.queue.files.conversion import refuse_between
-from mailismus.queue.files.mark import ADVICE, Mark, read_mark, refuse_format, refuse_other
+from mailismus.queue.files.mark import ADVICE, Mark, conversion_advice, read_mark, refuse_format, refuse_other
 from mailismus.queue.provider import IProvider
 
 _PARENTS = 3
@@ -105,7 +105,7 @@ class Providers:
             return f"{until}: a queue of provider {found.name} can't be converted to {wanted.name}"
         if mark.format not in found.formats:
             return ADVICE
-        return f"{ADVICE}, or convert it: mailismus queue convert --to {wanted.name}"
+        return conversion_advice(wanted.name)
 
     def _claimant(self, queue_path: str) -> IProvider | None:
         """Return the provider that claims a directory without a mark. No provider claims an empty one."""

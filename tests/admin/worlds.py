@@ -47,6 +47,7 @@ class _QueueSettings:
     def __init__(self, path: Path) -> None:
         self.rootpath = str(path / "queue")
         self.spool = argparse.Namespace(rootpath=str(path / "spool"))
+        self.services = None
 
 
 class _WorldsProvider(ClusteredProvider):

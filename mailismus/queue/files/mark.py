@@ -91,6 +91,11 @@ def ensure_mark(disk: IDisk, queue_path: str, mark: Mark) -> None:
     disk.sync_directory(queue_path)  # the start that wrote it may have been killed before its sync
 
 
+def conversion_advice(name: str) -> str:
+    """What can be done where both lie in files. `name`: of the provider that is wanted."""
+    return f"{ADVICE}, or convert it: mailismus queue convert --to {name}"
+
+
 def refuse_other(found: Mark, name: str, formats: tuple[int, ...], queue_path: str, advice: str = ADVICE) -> None:
     """Raise `StartError` unless the mark is of this provider (78) and of one of these formats (65). `advice`: what can be
     done about another provider's queue, where more is known of the two."""

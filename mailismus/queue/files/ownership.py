@@ -14,18 +14,19 @@ from twisted.logger import Logger
 
 from mailismus.disk.interface import IDisk
 from mailismus.errors import Corrupt, StartError
+from mailismus.queue.files.mark import ADVICE, Mark, conversion_advice, damaged, ensure_mark, read_mark, refuse_other
 from mailismus.queue.files.mark import MARK as MARK_NAME
-from mailismus.queue.files.mark import Mark, damaged, ensure_mark, read_mark, refuse_other
 
 
 @attrs.frozen
 class Ownership:
     """What the directory of a provider is recognised by. `formats`: those that this version reads; the last one is written.
-    `directories`: names in the queue's directory that only this provider makes."""
+    `directories`: names in the queue's directory that only this provider makes. `is_in_files`: as `IProvider`."""
 
     name: str
     formats: tuple[int, ...]
     directories: tuple[str, ...]
+    is_in_files: bool = True
 
     _log = Logger()
 
@@ -43,7 +44,8 @@ class Ownership:
             is_ours = self.has_directories(disk, queue_path)
             raise (damaged(error) if is_ours else self._unknown(queue_path, error.text)) from error
         if found is not None:
-            refuse_other(found, self.name, self.formats, queue_path)
+            advice = conversion_advice(self.name) if self.is_in_files else ADVICE
+            refuse_other(found, self.name, self.formats, queue_path, advice)
 
     def refuse_unknown(self, disk: IDisk, queue_path: str) -> None:
         """Raise `StartError` (65) where the mark is damaged or can't be read, and no directory of this provider is there."""
