@@ -189,6 +189,15 @@ def test_nothing_is_lost_and_nothing_doubled_but_what_was_on_the_wire(acts: list
     run([("put", "a"), ("put", "b"), *acts])
 
 
+def test_a_server_that_stood_still_begins_to_consume_once() -> None:
+    run(
+        [
+            *(("put", "a"), ("put", "b"), ("freeze", "a", 6), ("freeze", "b", 24)),
+            *(("put", "a"), ("put", "a"), ("put", "a"), ("freeze", "b", 15), ("freeze", "b", 15)),
+        ]
+    )
+
+
 @pytest.mark.exhaustive
 @settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(ACTS, min_size=4, max_size=25))

@@ -65,7 +65,8 @@ class AreaConsumer:
             self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
 
     def _again(self) -> None:
-        if self.is_wanted:
+        """Consume anew, unless that was begun meanwhile: of two consumers one would not be ended."""
+        if self.is_wanted and (self._receiver is None or self._receiver.is_over):
             self.start()
 
     def _on_lost(self) -> None:
