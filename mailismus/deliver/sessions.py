@@ -3,9 +3,8 @@
     jobs -> schedule -> a session, by the connector -> outcomes -> settling
 
 *Rules*
-- A session ends with its transaction when it has had `maxmessages`, is older than `maxage_active`, its set has fewer
-  connections than it uses (a window that was cut), or its MAIL was a sign of too much. An idle one ends after
-  `maxage_idle`, or when its worker is needed.
+- A session ends with its transaction when it has had `maxmessages`, is older than `maxage_active`, its set uses too many
+  connections, or its MAIL was a sign of too much; an idle one after `maxage_idle`, or when its worker is needed.
 - While the queue allows no transaction, connections keep their jobs and begin when it does.
 - The queue is asked about each job as its transaction begins. What it may have taken back is given back untried.
 - Nothing is done for other jobs from within an engine's call: `serve` follows in a turn of its own.

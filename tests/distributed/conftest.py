@@ -8,10 +8,14 @@ A test whose service has ended, or was frozen by hand, has not failed: it is ski
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.distributed.services import RUNNING, SKIPPED_AT, asked, state_of
+
+if TYPE_CHECKING:
+    from tests.distributed.real.place import RealPlace
 
 pytest.register_assert_rewrite("tests.distributed.conformance")
 
@@ -24,6 +28,16 @@ def _name_threads() -> Iterator[None]:
     pool.start()
     yield
     pool.stop()
+
+
+@pytest.fixture(scope="module")
+def place(_name_threads: None) -> Iterator[RealPlace]:
+    """The real services, for all tests of a module."""
+    from tests.distributed.real.place import RealPlace
+
+    place = RealPlace()
+    yield place
+    place.close()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -20,13 +20,6 @@ from tests.distributed.real.place import RealPlace
 pytestmark = pytest.mark.usefixtures("_name_threads")
 
 
-@pytest.fixture(scope="module")
-def place(_name_threads: None) -> Iterator[RealPlace]:
-    place = RealPlace()
-    yield place
-    place.close()
-
-
 class TestRealQueue(QueueContract):
     @pytest.fixture
     def harness(self, place: RealPlace) -> Iterator[RealQueueHarness]:

@@ -20,13 +20,6 @@ pytestmark = pytest.mark.usefixtures("_name_threads")
 
 
 @pytest.fixture(scope="module")
-def place(_name_threads: None) -> Iterator[RealPlace]:
-    place = RealPlace()
-    yield place
-    place.close()
-
-
-@pytest.fixture(scope="module")
 def cuttable(_name_threads: None) -> Iterator[RealPlace]:
     place = RealPlace("swift", is_cuttable=True)
     yield place
