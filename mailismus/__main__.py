@@ -51,7 +51,7 @@ from mailismus.top.command import TopTools
 from mailismus.top.command import register as register_top
 
 if TYPE_CHECKING:
-    from mailismus.deliver.locator import Locator
+    from mailismus.deliver.routes.locator import Locator
     from mailismus.probe.session import ProbeReactor
     from mailismus.start.server import Reactor
 
@@ -147,8 +147,8 @@ class _Context:
 
     def dead_hosts(self, queue_path: str, now: float) -> list[bytes]:
         """Return the records of the hosts that were dead when a queue was stopped, as lines."""
-        from mailismus.deliver.host_records import format_line  # here: other commands do not need the deliverer
-        from mailismus.deliver.host_snapshot import read_snapshot
+        from mailismus.deliver.knowledge.host_records import format_line  # here: other commands do not need the deliverer
+        from mailismus.deliver.knowledge.host_snapshot import read_snapshot
 
         path = os.path.join(queue_path, DIRECTORY, HOSTS)
         records = read_snapshot(PosixDisk(Access.READ_ONLY), path, now).records
@@ -168,7 +168,7 @@ class _Context:
 
     def explain_stopped(self, queue_path: str, now: float) -> Explanations:
         """Return what explains the entries of a stopped queue."""
-        from mailismus.deliver.host_snapshot import read_snapshot  # here: other commands do not need the deliverer
+        from mailismus.deliver.knowledge.host_snapshot import read_snapshot  # here: other commands do not need the deliverer
         from mailismus.deliver.why.stopped import StoppedExplanations
 
         path = os.path.join(queue_path, DIRECTORY, HOSTS)
@@ -176,7 +176,7 @@ class _Context:
 
     def make_locator(self, settings: Settings, reactor: ProbeReactor) -> Locator:
         """Return what finds hosts, as the server does."""
-        from mailismus.deliver.assembly import locator_of  # here: other commands do not need the deliverer
+        from mailismus.deliver.routes.assembly import locator_of  # here: other commands do not need the deliverer
         from mailismus.dns.counters import DnsCounters
         from mailismus.start.clock import WallClock
 

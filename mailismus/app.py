@@ -24,11 +24,11 @@ from twisted.logger import Logger
 
 from mailismus.admin.server.task import AdminTask
 from mailismus.config.values.settings import QueueSettings, Settings
-from mailismus.deliver.assembly import locator_of
-from mailismus.deliver.context import RealDeliveryContext
-from mailismus.deliver.host_snapshot import HostSnapshot
-from mailismus.deliver.locator import Locator
-from mailismus.deliver.sessions import deaths_of
+from mailismus.deliver.knowledge.host_snapshot import HostSnapshot
+from mailismus.deliver.real_context import RealDeliveryContext
+from mailismus.deliver.routes.assembly import locator_of
+from mailismus.deliver.routes.locator import Locator
+from mailismus.deliver.sessions.all_sessions import deaths_of
 from mailismus.deliver.task import DeliverTask
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool

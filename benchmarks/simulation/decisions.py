@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable, Sequence
 
 from benchmarks.simulation.run import settings_of
-from mailismus.deliver.job import Job
+from mailismus.deliver.jobs.job import Job
 from mailismus.deliver.limits.sets import LimitsOf
-from mailismus.deliver.route import NextHop
+from mailismus.deliver.routes.route import NextHop
 from mailismus.deliver.schedule.choice import choose
 from mailismus.deliver.schedule.destdb import DestDb
 from mailismus.deliver.schedule.destination import Destination, FoundHost

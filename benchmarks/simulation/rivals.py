@@ -18,11 +18,11 @@ from heapq import heappop, heappush
 from typing import Any
 from unittest.mock import patch
 
-from mailismus.deliver.held import HeldEntries
-from mailismus.deliver.job import Job
+from mailismus.deliver.jobs.held import HeldEntries
+from mailismus.deliver.jobs.job import Job
 from mailismus.deliver.limits.sets import DestinationLimits, LimitsOf, MxSet
 from mailismus.deliver.limits.window import Window
-from mailismus.deliver.route import HOST_NONE
+from mailismus.deliver.routes.route import HOST_NONE
 from mailismus.deliver.schedule.destination import Destination
 from mailismus.deliver.schedule.host import Connection
 from mailismus.deliver.schedule.limits import NO_LIMIT
@@ -265,12 +265,12 @@ def plain(most: int = 0, *, is_in_turns: bool = False) -> Iterator[None]:
     limits = type("FixedLimits", (FixedLimits,), {"most": most or NO_LIMIT})
     with ExitStack() as stack:
         for name, replacement in {
-            "mailismus.deliver.sessions.Schedule": TurnsSchedule if is_in_turns else PlainSchedule,
-            "mailismus.deliver.sessions.LimitsOf": limits,
+            "mailismus.deliver.sessions.all_sessions.Schedule": TurnsSchedule if is_in_turns else PlainSchedule,
+            "mailismus.deliver.sessions.all_sessions.LimitsOf": limits,
             "mailismus.deliver.lookups.Line": Arrivals,
             "mailismus.deliver.lookups.PoolShares": NoShares,
-            "mailismus.deliver.local.PoolShares": NoShares,
-            "mailismus.deliver.turns.Line": Arrivals,
+            "mailismus.deliver.local.deliveries.PoolShares": NoShares,
+            "mailismus.deliver.local.turns.Line": Arrivals,
             "mailismus.deliver.task.HeldEntries": NoRoomShares,
         }.items():
             stack.enter_context(patch(name, replacement))

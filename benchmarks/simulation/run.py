@@ -20,8 +20,8 @@ from mailismus.config.values.settings import (
     ScheduleSettings,
 )
 from mailismus.config.values.tls import TlsLevel, TlsSettings
-from mailismus.deliver.locator import Locator
-from mailismus.deliver.sessions import deaths_of
+from mailismus.deliver.routes.locator import Locator
+from mailismus.deliver.sessions.all_sessions import deaths_of
 from mailismus.deliver.task import DeliverTask
 from mailismus.mail.directory import Directory
 from mailismus.plan.clock import STARTS_AT, VirtualClock

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import random
-import time
 from collections.abc import Callable
 from typing import Protocol
 
-from twisted.internet.interfaces import IReactorFromThreads, IReactorTCP, IReactorTime
+from twisted.internet.interfaces import IReactorTCP, IReactorTime
 
-from mailismus.deliver.hanging import MAX_THREADS
 from mailismus.deliver.schedule.choice import PickOne
-from mailismus.disk.worker import IWorker, ThreadPool
+from mailismus.disk.worker import IWorker
 
 
 class DeliveryContext(Protocol):
@@ -31,15 +28,3 @@ class DeliveryContext(Protocol):
     def pick(self) -> PickOne: ...
     @property
     def chance(self) -> Callable[[], float]: ...
-
-
-class RealDeliveryContext:
-    """The context of a running server."""
-
-    def __init__(self, tcp: IReactorTCP, clock: IReactorTime, threads: IReactorFromThreads) -> None:
-        self.tcp, self.clock = tcp, clock
-        self.monotonic = time.monotonic
-        self.pick: PickOne = random.choice
-        self.chance = random.random
-        self.local_workers = ThreadPool(threads, "maildir", MAX_THREADS + 1)  # one more for the mount table
-        self.secret_workers = ThreadPool(threads, "secrets", 2)

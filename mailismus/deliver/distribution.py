@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mailismus.deliver.held import HeldEntries
-from mailismus.deliver.job import Job
-from mailismus.deliver.local import LocalDeliveries
-from mailismus.deliver.route import Local, NextHop, Route, Router
-from mailismus.deliver.sessions import Sessions
+from mailismus.deliver.jobs.held import HeldEntries
+from mailismus.deliver.jobs.job import Job
+from mailismus.deliver.local.deliveries import LocalDeliveries
+from mailismus.deliver.routes.route import Local, NextHop, Route, Router
+from mailismus.deliver.sessions.all_sessions import Sessions
 from mailismus.deliver.settling import Settling
 from mailismus.mail.outcome import Outcome
 from mailismus.queue.interface import Entry, Message

@@ -11,10 +11,10 @@
 
 from __future__ import annotations
 
-from mailismus.deliver.held import HeldEntries
-from mailismus.deliver.job import Job
-from mailismus.deliver.room import surplus
-from mailismus.deliver.route import NextHop
+from mailismus.deliver.jobs.held import HeldEntries
+from mailismus.deliver.jobs.job import Job
+from mailismus.deliver.jobs.room import surplus
+from mailismus.deliver.routes.route import NextHop
 from mailismus.deliver.schedule.destination import Destination
 from mailismus.deliver.schedule.schedule import Schedule
 from mailismus.deliver.settling import Settling

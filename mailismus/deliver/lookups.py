@@ -23,10 +23,10 @@ from typing import Protocol
 
 from twisted.internet.defer import Deferred
 
-from mailismus.deliver.job import Job
+from mailismus.deliver.jobs.job import Job
 from mailismus.deliver.limits.sets import key_of
-from mailismus.deliver.locator import Located, Locator
-from mailismus.deliver.route import HOST_NONE, HostFinding, NextHop
+from mailismus.deliver.routes.locator import Located, Locator
+from mailismus.deliver.routes.route import HOST_NONE, HostFinding, NextHop
 from mailismus.deliver.schedule.destination import Destination, FoundHost
 from mailismus.deliver.schedule.line import Line
 from mailismus.deliver.schedule.schedule import Schedule

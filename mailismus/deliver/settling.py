@@ -15,11 +15,11 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.deliver.counters import DeliveryCounters
-from mailismus.deliver.habits import HabitBook
-from mailismus.deliver.job import NOWHERE, Job
+from mailismus.deliver.jobs.job import NOWHERE, Job
+from mailismus.deliver.knowledge.habits import HabitBook
+from mailismus.deliver.knowledge.recent import FailureNote, RecentOutcomes
 from mailismus.deliver.log_line import format_delays, format_lines
 from mailismus.deliver.queue_seam import DeliveryQueue
-from mailismus.deliver.recent import FailureNote, RecentOutcomes
 from mailismus.mail.outcome import Outcome, OutcomeKind, RetryClass
 from mailismus.mail.reply import Reply
 from mailismus.observe.audit import Action
@@ -34,7 +34,7 @@ from mailismus.queue.outcome.disposition import Disposition
 MAX_NOTED = 50
 """Entries whose outcomes wait for the end of the turn; as many are settled at once."""
 _LOCAL = b"local"
-"""The host of an outcome that came from a maildir (`deliver.local`)."""
+"""The host of an outcome that came from a maildir (`deliver.local.deliveries`)."""
 
 # Read for each outcome: in Python 3.11 an attribute of an enum costs ten times as much as a name of the module.
 _DELIVERED, _DEFERRED, _FAILED = OutcomeKind.DELIVERED, OutcomeKind.DEFERRED, OutcomeKind.FAILED

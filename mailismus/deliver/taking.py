@@ -26,7 +26,7 @@ from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import DeliverSettings
 from mailismus.deliver.distribution import JobDistribution
-from mailismus.deliver.held import HeldEntries, SenderShares
+from mailismus.deliver.jobs.held import HeldEntries, SenderShares
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.why.survey import Taking

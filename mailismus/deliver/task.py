@@ -24,18 +24,18 @@ from mailismus.deliver.authentication.secrets import Secrets
 from mailismus.deliver.context import DeliveryContext
 from mailismus.deliver.counters import DeliveryCounters
 from mailismus.deliver.distribution import JobDistribution
-from mailismus.deliver.held import HeldEntries
-from mailismus.deliver.host_records import format_line
-from mailismus.deliver.host_session import ClientSessionState
+from mailismus.deliver.jobs.held import HeldEntries
+from mailismus.deliver.knowledge.host_records import format_line
 from mailismus.deliver.limits.domains import Destinations
-from mailismus.deliver.local import local_deliveries
-from mailismus.deliver.locator import Locator
+from mailismus.deliver.local.deliveries import local_deliveries
 from mailismus.deliver.queue_seam import DeliveryQueue
-from mailismus.deliver.route import NextHop, Router, lmtp_hop
+from mailismus.deliver.routes.locator import Locator
+from mailismus.deliver.routes.route import NextHop, Router, lmtp_hop
 from mailismus.deliver.schedule.destdb import Deaths, DestDb
 from mailismus.deliver.security.policy import TlsPolicy
 from mailismus.deliver.security.profile import Profiles
-from mailismus.deliver.sessions import Sessions, limits_of
+from mailismus.deliver.sessions.all_sessions import Sessions, limits_of
+from mailismus.deliver.sessions.host_session import ClientSessionState
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.taking import QueueTaking
 from mailismus.deliver.why.explain import DeliveryExplanations

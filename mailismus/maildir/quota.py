@@ -12,7 +12,7 @@
 - Deliveries of one moment do not wait for each other: together they may exceed the quota by what they are.
 - The file is no promise and needs no barrier: a crash may leave it short of a message, until it is written anew.
 
-*Not here*: what the file looks like (`maildirsize`), what becomes of the mail (`deliver.deposit`).
+*Not here*: what the file looks like (`maildirsize`), what becomes of the mail (`deliver.local.deposit`).
 
 Source: the Maildir++ specification.
 """

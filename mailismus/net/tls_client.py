@@ -13,8 +13,8 @@
 - A session is resumed from `known`, which an earlier transport gave as `keep`. Who may use it is the caller's concern. It
   holds the host's chain, in about ten times the bytes; one with more than `MAX_KEPT` is not given.
 
-*Not here*: STARTTLS (`smtp.client`), time-outs (`deliver.host_session`), names (`deliver.security`), which sessions are kept
-(`net.tls_sessions`).
+*Not here*: STARTTLS (`smtp.client`), time-outs (`deliver.sessions.host_session`), names (`deliver.security`), which sessions
+are kept (`net.tls_sessions`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 *Rules*: every record has a bounded size, and so has their number: `MAX_HOPS` next hops and `MAX_HOSTS` hosts.
 
-*Not here*: what fills them (`deliver.habits`), their form on the wire (`admin.protocol.habits`).
+*Not here*: what fills them (`deliver.knowledge.habits`), their form on the wire (`admin.protocol.habits`).
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ import attrs
 from mailismus.config.values.settings import DeliverSettings, Settings
 from mailismus.config.values.tls import TlsLevel, TlsSettings
 from mailismus.deliver.limits.domains import Destinations
-from mailismus.deliver.locator import Locator
-from mailismus.deliver.route import Local, NextHop, Route, Router, lmtp_hop
+from mailismus.deliver.routes.locator import Locator
+from mailismus.deliver.routes.route import Local, NextHop, Route, Router, lmtp_hop
 from mailismus.deliver.security.profile import Profiles
-from mailismus.deliver.sessions import deaths_of
+from mailismus.deliver.sessions.all_sessions import deaths_of
 from mailismus.deliver.task import DeliverTask
 from mailismus.deliver.why.overview import LOCAL_NAME, name_of_hop
 from mailismus.mail.ids import QueueId

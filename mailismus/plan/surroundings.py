@@ -11,7 +11,7 @@ from typing import Any
 from twisted.logger import ILogObserver, LogEvent, LogLevel, globalLogPublisher
 from zope.interface import implementer
 
-from mailismus.deliver.hanging import MAX_THREADS
+from mailismus.deliver.local.hanging import MAX_THREADS
 from mailismus.deliver.schedule.choice import PickOne
 from mailismus.plan.clock import VirtualClock
 from mailismus.plan.names import Maildirs

@@ -10,9 +10,9 @@ import random
 import re
 from collections.abc import Sequence
 
-from mailismus.deliver.hop_habits import class_of
-from mailismus.deliver.host_records import HostRecord, parse_line
-from mailismus.deliver.route import HostFinding, NextHop
+from mailismus.deliver.knowledge.hop_habits import class_of
+from mailismus.deliver.knowledge.host_records import HostRecord, parse_line
+from mailismus.deliver.routes.route import HostFinding, NextHop
 from mailismus.dns.addresses import is_address
 from mailismus.dns.mx import MxHost
 from mailismus.mail.address import domain_of

@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from mailismus.config.values.settings import Settings
-from mailismus.deliver.locator import Locator
+from mailismus.deliver.routes.locator import Locator
 from mailismus.deliver.security.profile import ReferenceNames
 from mailismus.dns.mx import MxHost
 from mailismus.errors import StartError

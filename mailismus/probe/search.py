@@ -1,6 +1,6 @@
 """The search: every address of every host of a next hop, some at a time, in the order in which the deliverer would try them.
 
-*Not here*: one connection (`session`), how hosts are found (`deliver.locator`).
+*Not here*: one connection (`session`), how hosts are found (`deliver.routes.locator`).
 """
 
 from __future__ import annotations

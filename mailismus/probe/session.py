@@ -1,4 +1,4 @@
-"""One connection of a probe: the deliverer's own session (`deliver.host_session`), without mail, and a transcript of it.
+"""One connection of a probe: the deliverer's session (`deliver.sessions.host_session`), without mail, and its transcript.
 
 *Rules*: so greeting, EHLO, STARTTLS, TLS and what a host must show are those of a delivery, and so are the words of a
 failure. No credentials are shown. A connection takes about a minute at most: `CONNECT_S`, twice that for TLS, and twice
@@ -20,20 +20,20 @@ from twisted.internet.interfaces import IDelayedCall, IReactorCore, ITransport
 from mailismus.config.values.settings import ClientSettings, Settings
 from mailismus.config.values.tls import TlsLevel
 from mailismus.deliver.authentication.secrets import Secrets
-from mailismus.deliver.connector import Connector
 from mailismus.deliver.counters import DeliveryCounters
-from mailismus.deliver.host_session import HostSession, HostSessionOwner
+from mailismus.deliver.knowledge.quirks import QuirkMemory
 from mailismus.deliver.limits.sets import MxSet
 from mailismus.deliver.limits.window import Window
-from mailismus.deliver.quirks import QuirkMemory
-from mailismus.deliver.route import HostFinding
+from mailismus.deliver.routes.route import HostFinding
 from mailismus.deliver.schedule.destination import FoundHost
 from mailismus.deliver.schedule.endpoint import Endpoint
 from mailismus.deliver.schedule.host import Connection, Host
 from mailismus.deliver.schedule.limits import ScheduleLimits
 from mailismus.deliver.security.failure import reply_of
 from mailismus.deliver.security.profile import Profile
-from mailismus.deliver.tls_clients import TlsClients, TlsConnection
+from mailismus.deliver.sessions.connector import Connector
+from mailismus.deliver.sessions.host_session import HostSession, HostSessionOwner
+from mailismus.deliver.sessions.tls_clients import TlsClients, TlsConnection
 from mailismus.dns.mx import MxHost
 from mailismus.dns.sockets import DnsReactor
 from mailismus.mail.reply import Reply
@@ -111,7 +111,7 @@ class ProbeSession(HostSession):
 
 
 class _Owner:
-    """One connection: the owner of its session (`deliver.host_session.HostSessionOwner`)."""
+    """One connection: the owner of its session (`deliver.sessions.host_session.HostSessionOwner`)."""
 
     def __init__(self, reactor: ProbeReactor, profile: Profile) -> None:
         self.noted = _NotedTls(reactor)

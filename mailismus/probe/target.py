@@ -17,7 +17,7 @@ from mailismus.config.values.names import parse_host_port
 from mailismus.config.values.settings import RelaySettings, Settings
 from mailismus.config.values.tls import TlsLevel, TlsSettings
 from mailismus.config.values.units import UnitError
-from mailismus.deliver.route import HostFinding, Local, NextHop, Router
+from mailismus.deliver.routes.route import HostFinding, Local, NextHop, Router
 from mailismus.deliver.security.policy import TlsPolicy, requirement_of
 from mailismus.deliver.security.profile import NO_NAMES, Profile, Profiles
 from mailismus.dns.addresses import is_address

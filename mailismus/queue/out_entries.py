@@ -3,7 +3,7 @@
 *Rules*: a bound on all entries together, deliveries and bounces, split so that neither starves the other. Room is reserved
 before the provider is asked, and what it did not need is released after its answer.
 
-*Not here*: entries that are out for a report (`queue.bounces`); the shares of senders (`deliver.room`).
+*Not here*: entries that are out for a report (`queue.bounces`); the shares of senders (`deliver.jobs.room`).
 """
 
 from __future__ import annotations

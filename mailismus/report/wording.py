@@ -223,7 +223,7 @@ _WORDS = tuple(
 )
 
 _IS_IN_DOUBT = re.compile(rb"the message may have been (sent|delivered)\Z").search
-"""Matches our own text for a message in doubt (`smtp.client`, `deliver.local`)."""
+"""Matches our own text for a message in doubt (`smtp.client`, `deliver.local.deliveries`)."""
 
 LOCAL, NO_SERVER = b"local", (b"none", b"-", b"")
 """Hosts of outcomes that did not come from another server."""

@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IReactorTime
 from mailismus.admin.model.noted import Known, NotedEntry
 from mailismus.admin.protocol.wire import WireError, decode, decode_explained, decode_message, encode, encode_message
 from mailismus.admin.server.answers import LookableQueue
-from mailismus.deliver.host_records import HostRecord
+from mailismus.deliver.knowledge.host_records import HostRecord
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.acts.marking import FOR_EVER, marked

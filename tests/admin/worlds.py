@@ -20,7 +20,7 @@ from mailismus.admin.protocol.wire import Request
 from mailismus.admin.server.answers import LookableQueue
 from mailismus.admin.server.task import AdminTask
 from mailismus.config.values.settings import QueueSettings, RetrySettings, Settings
-from mailismus.deliver.host_records import HostRecord
+from mailismus.deliver.knowledge.host_records import HostRecord
 from mailismus.deliver.why.stopped import StoppedExplanations
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError

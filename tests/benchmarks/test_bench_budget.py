@@ -28,7 +28,7 @@ DO_READ = "Connection.doRead (twisted/internet/tcp.py:250)"
             [REACTOR, "x (/opt/lib/mailismus/submit/protocol.py:1)", "Policy.check (/opt/lib/mailismus/submit/policy.py:3)"],
             budget.POLICY,
         ),
-        (["x (mailismus/deliver/protocol.py:1)", "send_now (mailismus/net/send.py:30)"], budget.CLIENT),
+        (["x (mailismus/deliver/sessions/protocol.py:1)", "send_now (mailismus/net/send.py:30)"], budget.CLIENT),
         (["Session.connectionLost (mailismus/submit/protocol.py:88)"], budget.CONNECTION),
         (
             [

@@ -127,7 +127,7 @@ def test_a_name_in_tmp_that_exists_is_not_used() -> None:
     store = maildir(disk)
     store.open("/ms", b"joe", "Maildir").close()
     disk.create("/ms/joe/Maildir/tmp/1700000000.M250000P42Q1.h").close()
-    with pytest.raises(NoFreeName):  # the caller waits for two seconds: `deliver.deposit.WAITS_S`
+    with pytest.raises(NoFreeName):  # the caller waits for two seconds: `deliver.local.deposit.WAITS_S`
         begin_delivery(store, "/ms", b"joe", "Maildir", NOW, b"")
     delivery = begin_delivery(store, "/ms", b"joe", "Maildir", NOW, b"")
     delivery.finish()

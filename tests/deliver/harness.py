@@ -23,7 +23,7 @@ from mailismus.config.values.settings import (
     ScheduleSettings,
 )
 from mailismus.config.values.tls import TlsLevel, TlsSettings
-from mailismus.deliver.locator import Locator
+from mailismus.deliver.routes.locator import Locator
 from mailismus.deliver.schedule.choice import PickOne
 from mailismus.deliver.schedule.destdb import Deaths
 from mailismus.deliver.task import DeliverTask
@@ -74,7 +74,7 @@ class Freezer(MemoryWorker):
                 raise Hangs
             return begin_delivery(store, userpath, user, *rest)
 
-        patch.setattr("mailismus.deliver.deposit.begin_delivery", begin)
+        patch.setattr("mailismus.deliver.local.deposit.begin_delivery", begin)
 
     def run(self, function: Callable[[], R]) -> Deferred[R]:
         done: Deferred[R] = Deferred()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mailismus.config.values.settings import ScheduleSettings
-from mailismus.deliver import sessions
 from mailismus.deliver.schedule.limits import NO_LIMIT
+from mailismus.deliver.sessions import all_sessions
 from tests.deliver.harness import Bench, deliver_settings, relay
 
 FIRST, SECOND = "192.0.2.1", "192.0.2.2"
@@ -18,9 +18,9 @@ def ages(active_s: float = ACTIVE_S, idle_s: float = IDLE_S) -> ScheduleSettings
 
 
 def test_both_times_are_those_of_the_settings_and_0_is_none() -> None:
-    found = sessions.limits_of(deliver_settings(schedule=ages(70.0, 7.0)))
+    found = all_sessions.limits_of(deliver_settings(schedule=ages(70.0, 7.0)))
     assert (found.max_age_s, found.max_idle_s) == (70.0, 7.0)
-    none = sessions.limits_of(deliver_settings(schedule=ages(0.0, 0.0), maxmessages=0))
+    none = all_sessions.limits_of(deliver_settings(schedule=ages(0.0, 0.0), maxmessages=0))
     assert min(none.max_age_s, none.max_idle_s, none.max_messages) == NO_LIMIT
 
 

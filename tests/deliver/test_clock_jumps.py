@@ -8,7 +8,7 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from mailismus.config.values.settings import RetrySettings
-from mailismus.deliver.locator import Locator
+from mailismus.deliver.routes.locator import Locator
 from mailismus.deliver.schedule.destdb import Deaths
 from mailismus.deliver.task import DeliverTask
 from mailismus.dns.mx import MxHost

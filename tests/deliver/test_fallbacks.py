@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mailismus.config.values.settings import EightBit
-from mailismus.deliver.quirks import REMEMBERED_S
+from mailismus.deliver.knowledge.quirks import REMEMBERED_S
 from mailismus.queue.interface import Area
 from tests.deliver.harness import Bench
 from tests.fakes.sink import Ahead, SinkFactory

@@ -7,7 +7,7 @@ import pathlib
 
 import pytest
 
-from mailismus.deliver.verdicts import MAX_PUT_BACKS
+from mailismus.deliver.sessions.verdicts import MAX_PUT_BACKS
 from mailismus.queue.interface import Area, Entry, Filter
 from tests.deliver.harness import Bench, stopped
 from tests.fakes.sink import Act, Action, Script, Sink

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.deliver.held import HeldEntries
+from mailismus.deliver.jobs.held import HeldEntries
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Message
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mailismus.deliver.host_records import HostRecord, HostSharing
+from mailismus.deliver.knowledge.host_records import HostRecord, HostSharing
 from mailismus.deliver.schedule.destdb import Deaths, HostFailure
 from mailismus.mail.reply import Reply
 from tests.deliver.known_hosts import connect, destdb, fail, succeed

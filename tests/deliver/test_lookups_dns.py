@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any, cast
 
-from mailismus.deliver.locator import Locator
 from mailismus.deliver.lookups import LIMIT, MOST_SLOW
+from mailismus.deliver.routes.locator import Locator
 from mailismus.dns.client import DnsClient
 from mailismus.dns.mx import MxPolicy, MxResolver
 from mailismus.dns.question import MAX_SOCKETS

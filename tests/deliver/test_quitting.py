@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mailismus.deliver.host_session import QUIT_S
-from mailismus.deliver.route import NextHop
+from mailismus.deliver.routes.route import NextHop
 from mailismus.deliver.schedule.limits import ScheduleLimits
+from mailismus.deliver.sessions.host_session import QUIT_S
 from tests.deliver.harness import Bench, relay
 from tests.deliver.schedule.desk import Desk
 from tests.deliver.schedule.world import REFUSED

@@ -8,8 +8,8 @@ import pytest
 from twisted.internet.task import Clock
 
 from mailismus.config.values.settings import LmtpSettings
-from mailismus.deliver.job import Job
-from mailismus.deliver.route import lmtp_hop
+from mailismus.deliver.jobs.job import Job
+from mailismus.deliver.routes.route import lmtp_hop
 from mailismus.deliver.security.profile import Profiles
 from mailismus.deliver.settling import MAX_NOTED, Settling
 from mailismus.mail.directory import Directory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.deliver.job import Job
+from mailismus.deliver.jobs.job import Job
 from mailismus.deliver.schedule.limits import ScheduleLimits
 from mailismus.deliver.schedule.line import Line
 from mailismus.deliver.schedule.shares import PoolShares

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from mailismus.deliver.host_records import HostRecord, format_line
+from mailismus.deliver.knowledge.host_records import HostRecord, format_line
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.observe.habits import AttemptClass, Habits, WindowHabits, WindowState

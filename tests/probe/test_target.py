@@ -9,7 +9,7 @@ import pytest
 from mailismus.config.read.load import load
 from mailismus.config.values.settings import Settings
 from mailismus.config.values.tls import TlsLevel
-from mailismus.deliver.route import HostFinding
+from mailismus.deliver.routes.route import HostFinding
 from mailismus.errors import StartError
 from mailismus.probe.target import Target, find_target
 

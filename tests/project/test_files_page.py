@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from twisted.internet.testing import MemoryReactor
 
-from mailismus.deliver.host_snapshot import write_snapshot
+from mailismus.deliver.knowledge.host_snapshot import write_snapshot
 from mailismus.mail.ids import QueueId
 from mailismus.queue.acts.act import Act as AdministratorsAct
 from mailismus.queue.acts.act import ActKind, Order

@@ -8,10 +8,11 @@ import pytest
 
 from mailismus.config.values.settings import EightBit
 from mailismus.config.values.tls import TlsLevel
-from mailismus.deliver import capabilities, conversion, smtputf8
 from mailismus.deliver.authentication import failure as auth
+from mailismus.deliver.jobs import conversion, smtputf8
 from mailismus.deliver.security.failure import reply_of
 from mailismus.deliver.security.profile import Requirement
+from mailismus.deliver.sessions import capabilities
 from mailismus.mail.convert.refusal import CONVERSION, UTF8_HEADER
 from mailismus.mail.reply import MAX_TEXT, Reply
 from mailismus.queue.fsck.files import LOST_REPLY

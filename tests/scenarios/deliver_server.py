@@ -9,8 +9,8 @@ from typing import Any
 from twisted.internet.epollreactor import EPollReactor
 
 from mailismus.config.values.settings import DeliverSettings, LmtpSettings, MessageStoreSettings, RetrySettings
-from mailismus.deliver.context import RealDeliveryContext
-from mailismus.deliver.locator import Locator
+from mailismus.deliver.real_context import RealDeliveryContext
+from mailismus.deliver.routes.locator import Locator
 from mailismus.deliver.schedule.destdb import Deaths
 from mailismus.deliver.task import DeliverTask
 from mailismus.mail.envelope import Envelope

@@ -19,7 +19,7 @@ from twisted.internet.defer import Deferred
 from mailismus.config.values.auth import PASSWORD_TYPES, AuthSettings, SecretSource
 from mailismus.config.values.settings import MessageStoreSettings, RelaySettings
 from mailismus.config.values.tls import TlsLevel, TlsSettings, TrustStore
-from mailismus.deliver.locator import Locator
+from mailismus.deliver.routes.locator import Locator
 from mailismus.deliver.schedule.destdb import Deaths
 from mailismus.deliver.task import DeliverTask
 from mailismus.queue.interface import Filter

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mailismus.deliver.locator import Locator
+from mailismus.deliver.routes.locator import Locator
 from mailismus.dns.addresses import Loopback
 from mailismus.dns.client import DnsClient
 from mailismus.dns.mx import MxPolicy, MxResolver

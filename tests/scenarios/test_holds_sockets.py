@@ -21,8 +21,8 @@ import pytest
 from twisted.internet.defer import Deferred, fail
 from twisted.logger import LogEvent, capturedLogs, formatEvent
 
-from mailismus.deliver.locator import Locator
 from mailismus.deliver.metrics import METRICS
+from mailismus.deliver.routes.locator import Locator
 from mailismus.deliver.why import watch
 from mailismus.deliver.why.hold import HOLDS, Hold
 from mailismus.disk.posix import PosixDisk, PosixFile
@@ -263,7 +263,7 @@ def test_a_full_pool_of_local_deliveries(server: Holding, monkeypatch: pytest.Mo
         answers.wait(60)
         return begin_delivery(*arguments)
 
-    monkeypatch.setattr("mailismus.deliver.deposit.begin_delivery", begin)
+    monkeypatch.setattr("mailismus.deliver.local.deposit.begin_delivery", begin)
     users = frozenset(b"u%d" % number for number in range(12))
     server.directory = attrs.evolve(server.directory, users=users)
     server.deliver_to(1)

@@ -20,8 +20,8 @@ import pytest
 from twisted.internet.epollreactor import EPollReactor
 
 from mailismus.config.values.settings import ListenerSettings, MessageStoreSettings, RetrySettings, ServerSettings
-from mailismus.deliver.context import RealDeliveryContext
-from mailismus.deliver.locator import Locator
+from mailismus.deliver.real_context import RealDeliveryContext
+from mailismus.deliver.routes.locator import Locator
 from mailismus.deliver.schedule.destdb import Deaths
 from mailismus.deliver.task import DeliverTask
 from mailismus.mail.directory import Directory

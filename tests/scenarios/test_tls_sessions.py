@@ -107,7 +107,7 @@ def test_a_relay_that_speaks_first_where_tls_should_is_no_forger(
     server: DeliverServer, monkeypatch: pytest.MonkeyPatch, is_prompt: bool
 ) -> None:
     if is_prompt:  # its greeting is there before TLS begins
-        monkeypatch.setattr("mailismus.deliver.host_session.has_plain_bytes", lambda _: True)
+        monkeypatch.setattr("mailismus.deliver.sessions.host_session.has_plain_bytes", lambda _: True)
     port = listen(server, sink(server))
     server.deliver_by(deliver_settings(attrs.evolve(relay("127.0.0.1", port), tls=attrs.evolve(ENCRYPT, is_immediate=True))))
     server.put(b"r@one.example")

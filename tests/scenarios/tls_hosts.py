@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.internet.error import CannotListenError
 
-from mailismus.deliver.locator import Locator
+from mailismus.deliver.routes.locator import Locator
 from mailismus.dns.mx import MxHost
 from tests.deliver.harness import Names
 from tests.fakes.tls_sink import TlsSinkFactory

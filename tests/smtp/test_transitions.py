@@ -234,7 +234,7 @@ def test_nobody_outside_sets_the_phase_of_a_transaction_or_the_state_of_an_engin
     root = Path(mailismus.__file__).parent
     assert read_assignments(root / "submit", root) == set()
     outside = {found for found in read_assignments(root / "deliver", root) if found[-1] != "state"}
-    assert outside == set()  # `state` there is that of `deliver.host_session.HostSession`
+    assert outside == set()  # `state` there is that of `deliver.sessions.host_session.HostSession`
     assert "client.state =" not in "".join(path.read_text() for path in (root / "deliver").glob("*.py"))
 
 

@@ -24,7 +24,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 
-from mailismus.deliver.job import Job
+from mailismus.deliver.jobs.job import Job
 from mailismus.deliver.limits.sets import DestinationLimits
 from mailismus.deliver.schedule.destination import Destination
 from mailismus.deliver.schedule.host import Connection, Host

@@ -23,7 +23,7 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import attrs
 
-from mailismus.deliver.host_records import HostRecord, believed
+from mailismus.deliver.knowledge.host_records import HostRecord, believed
 from mailismus.deliver.limits.sets import MxSet
 from mailismus.deliver.schedule.endpoint import Endpoint
 from mailismus.deliver.schedule.host import Connection, Host

@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from mailismus.deliver.job import Job
+from mailismus.deliver.jobs.job import Job
 from mailismus.deliver.limits.sets import DestinationLimits
 from mailismus.deliver.log_line import NO_FIELDS, LogFields
-from mailismus.deliver.route import NextHop
+from mailismus.deliver.routes.route import NextHop
 from mailismus.deliver.schedule.host import Host
 from mailismus.deliver.schedule.line import Line
 from mailismus.mail.ids import SpoolId

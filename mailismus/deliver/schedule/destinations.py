@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mailismus.deliver.limits.sets import LimitsOf
-from mailismus.deliver.route import NextHop
+from mailismus.deliver.routes.route import NextHop
 from mailismus.deliver.schedule.destination import Destination
 
 MAX_UNUSED = 10_000

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from mailismus.deliver.host_records import HostRecord
+from mailismus.deliver.knowledge.host_records import HostRecord
 from mailismus.deliver.limits.window import Window
 from mailismus.mail.reply import Reply
 from mailismus.observe.habits import WindowState

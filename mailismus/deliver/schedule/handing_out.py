@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mailismus.deliver.job import Job
+from mailismus.deliver.jobs.job import Job
 from mailismus.deliver.schedule.choice import FRESH_AFTER
 from mailismus.deliver.schedule.host import Connection, Host
 from mailismus.deliver.schedule.placing import Placing, may_send

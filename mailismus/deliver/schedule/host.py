@@ -18,7 +18,7 @@ import math
 from collections import deque
 from typing import Protocol
 
-from mailismus.deliver.job import Job
+from mailismus.deliver.jobs.job import Job
 from mailismus.deliver.limits.sets import MxSet
 from mailismus.deliver.limits.window import Window
 from mailismus.deliver.schedule.endpoint import Endpoint

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from mailismus.deliver.concurrency import WorkerShare
+from mailismus.deliver.jobs.concurrency import WorkerShare
 
 NO_LIMIT = 1 << 30
 

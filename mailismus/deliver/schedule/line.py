@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 
-from mailismus.deliver.job import Job
+from mailismus.deliver.jobs.job import Job
 from mailismus.mail.ids import SpoolId
 
 QUANTUM = 10

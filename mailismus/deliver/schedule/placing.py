@@ -17,10 +17,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from mailismus.deliver.concurrency import Concurrency
-from mailismus.deliver.job import Job
+from mailismus.deliver.jobs.concurrency import Concurrency
+from mailismus.deliver.jobs.job import Job
 from mailismus.deliver.limits.sets import LimitsOf
-from mailismus.deliver.route import HOST_NONE
+from mailismus.deliver.routes.route import HOST_NONE
 from mailismus.deliver.schedule.choice import FRESH_AFTER, PickOne, Wait, choose, ride_at_limit
 from mailismus.deliver.schedule.destdb import DestDb
 from mailismus.deliver.schedule.destination import Destination

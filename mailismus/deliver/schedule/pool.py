@@ -11,8 +11,8 @@
 
 from __future__ import annotations
 
-from mailismus.deliver.concurrency import Concurrency
-from mailismus.deliver.job import Job
+from mailismus.deliver.jobs.concurrency import Concurrency
+from mailismus.deliver.jobs.job import Job
 from mailismus.deliver.schedule.host import Connection
 from mailismus.deliver.schedule.limits import ScheduleLimits
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mailismus.deliver.job import Job
-from mailismus.deliver.route import HOST_NONE, NextHop
+from mailismus.deliver.jobs.job import Job
+from mailismus.deliver.routes.route import HOST_NONE, NextHop
 from mailismus.deliver.schedule.choice import Choice, Wait, choose
 from mailismus.deliver.schedule.destdb import HostFailure
 from mailismus.deliver.schedule.destination import Destination

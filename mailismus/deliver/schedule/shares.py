@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from mailismus.deliver.room import more_for
+from mailismus.deliver.jobs.room import more_for
 from mailismus.deliver.schedule.limits import ScheduleLimits
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Message

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Generic, Protocol, TypeVar
 
-from mailismus.deliver.job import Job
+from mailismus.deliver.jobs.job import Job
 from mailismus.deliver.schedule.limits import ScheduleLimits
 
 _UNSORTED = -1

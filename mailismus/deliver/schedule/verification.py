@@ -9,7 +9,7 @@ Nothing asks yet: the settings of the share are refused.
 
 from __future__ import annotations
 
-from mailismus.deliver.concurrency import Concurrency, WorkerShare
+from mailismus.deliver.jobs.concurrency import Concurrency, WorkerShare
 from mailismus.mail.ids import SpoolId
 
 SHARE = WorkerShare(max_concurrency=5, scale=1)

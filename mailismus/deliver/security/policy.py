@@ -6,7 +6,7 @@
 - At `verify` the names are those of `name`; without them a relay's host name or address, and without a relay the
   recipient's domain and the hosts below it. Below `verify` no name counts, so all domains have one profile.
 
-*Not here*: what is done to meet a requirement (`deliver.host_session`, `net.tls_client`), MX names (`profile`).
+*Not here*: what is done to meet a requirement (`deliver.sessions.host_session`, `net.tls_client`), MX names (`profile`).
 """
 
 from __future__ import annotations

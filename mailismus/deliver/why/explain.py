@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from twisted.logger import Logger
 
-from mailismus.deliver.room import more_for
-from mailismus.deliver.route import HostFinding, Local, NextHop, Route
+from mailismus.deliver.jobs.room import more_for
+from mailismus.deliver.routes.route import HostFinding, Local, NextHop, Route
 from mailismus.deliver.schedule.destination import Destination
 from mailismus.deliver.schedule.host import Host
 from mailismus.deliver.schedule.schedule import SLOW_AFTER_S

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from mailismus.deliver.job import NOWHERE
-from mailismus.deliver.recent import FailureNote, HopTotals, RecentOutcomes
-from mailismus.deliver.route import HostFinding, NextHop
+from mailismus.deliver.jobs.job import NOWHERE
+from mailismus.deliver.knowledge.recent import FailureNote, HopTotals, RecentOutcomes
+from mailismus.deliver.routes.route import HostFinding, NextHop
 from mailismus.deliver.schedule.destination import Destination
 from mailismus.deliver.schedule.endpoint import Endpoint
 from mailismus.deliver.why import survey

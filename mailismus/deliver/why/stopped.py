@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from mailismus.deliver.host_records import HostRecord
+from mailismus.deliver.knowledge.host_records import HostRecord
 from mailismus.deliver.why import sentences
 from mailismus.deliver.why.explain import settled_reason
 from mailismus.deliver.why.hold import Hold

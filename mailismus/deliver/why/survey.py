@@ -13,10 +13,10 @@ from typing import NamedTuple, Protocol
 
 import attrs
 
-from mailismus.deliver.hanging import Blockage
-from mailismus.deliver.held import HeldEntries
-from mailismus.deliver.job import Job
-from mailismus.deliver.route import NextHop
+from mailismus.deliver.jobs.held import HeldEntries
+from mailismus.deliver.jobs.job import Job
+from mailismus.deliver.local.hanging import Blockage
+from mailismus.deliver.routes.route import NextHop
 from mailismus.deliver.schedule.destination import Destination
 from mailismus.deliver.schedule.host import Connection
 from mailismus.deliver.schedule.schedule import PATIENCE_S, Schedule

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import attrs
 
-from mailismus.deliver.job import Job
+from mailismus.deliver.jobs.job import Job
 from mailismus.deliver.limits.sets import LimitsOf
-from mailismus.deliver.route import HOST_NONE, NextHop
+from mailismus.deliver.routes.route import HOST_NONE, NextHop
 from mailismus.deliver.schedule.choice import PickOne
 from mailismus.deliver.schedule.destdb import Deaths, DestDb, HostFailure
 from mailismus.deliver.schedule.destination import Destination, FoundHost

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mailismus.deliver.concurrency import Concurrency
-from mailismus.deliver.job import Job
-from mailismus.deliver.route import NextHop
+from mailismus.deliver.jobs.concurrency import Concurrency
+from mailismus.deliver.jobs.job import Job
+from mailismus.deliver.routes.route import NextHop
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Message
 

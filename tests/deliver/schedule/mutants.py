@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mailismus.deliver import sessions
 from mailismus.deliver.schedule import (
     choice,
     destdb,
@@ -28,6 +27,7 @@ from mailismus.deliver.schedule import (
     shares,
     sorted_connections,
 )
+from mailismus.deliver.sessions import all_sessions
 from tests.deliver import test_ageing, test_shares
 from tests.deliver.schedule import (
     test_choice,
@@ -54,7 +54,7 @@ TESTS = {
     placing: (test_schedule,),
     pool: (test_pool,),
     schedule: (test_schedule, test_excess),
-    sessions: (test_ageing,),
+    all_sessions: (test_ageing,),
     shares: (test_shares,),
     sorted_connections: (test_choice,),
 }

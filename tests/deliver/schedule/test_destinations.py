@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mailismus.deliver.limits.sets import LimitsOf
-from mailismus.deliver.route import NextHop
+from mailismus.deliver.routes.route import NextHop
 from mailismus.deliver.schedule.destinations import KnownDestinations
 from tests.deliver.harness import deliver_settings
 

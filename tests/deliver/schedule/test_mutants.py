@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.deliver import sessions
 from mailismus.deliver.schedule import (
     choice,
     destdb,
@@ -22,6 +21,7 @@ from mailismus.deliver.schedule import (
     shares,
     sorted_connections,
 )
+from mailismus.deliver.sessions import all_sessions
 from tests.deliver import test_host_sharing, test_quitting
 from tests.deliver.schedule import test_destdb, test_profiles, test_schedule, test_verification
 from tests.deliver.schedule.mutants import Mutant, apply, is_caught, rules_of
@@ -352,12 +352,12 @@ MUTANTS = (
     Mutant(schedule, "return bool(self.line) and connection.host.window", "return connection.host.window", test_quitting),
     Mutant(schedule, "connection.host.window is None and not", "not", test_quitting),
     Mutant(schedule, " is None and not connection.mx_set.window.is_cut", " is None", test_quitting),
-    Mutant(sessions, "            and now - connection.made_at < limits.max_age_s\n", ""),
-    Mutant(sessions, "now - connection.made_at < limits.max_age_s", "now - connection.made_at < limits.max_idle_s"),
-    Mutant(sessions, "connection.begun < limits.max_messages", "connection.begun <= limits.max_messages"),
-    Mutant(sessions, "max_age_s=schedule.maxage_active_s or NO_LIMIT", "max_age_s=schedule.maxage_idle_s or NO_LIMIT"),
-    Mutant(sessions, "max_age_s=schedule.maxage_active_s or NO_LIMIT", "max_age_s=schedule.maxage_active_s"),
-    Mutant(sessions, "max_idle_s=schedule.maxage_idle_s or NO_LIMIT", "max_idle_s=schedule.maxage_active_s or NO_LIMIT"),
+    Mutant(all_sessions, "            and now - connection.made_at < limits.max_age_s\n", ""),
+    Mutant(all_sessions, "now - connection.made_at < limits.max_age_s", "now - connection.made_at < limits.max_idle_s"),
+    Mutant(all_sessions, "connection.begun < limits.max_messages", "connection.begun <= limits.max_messages"),
+    Mutant(all_sessions, "max_age_s=schedule.maxage_active_s or NO_LIMIT", "max_age_s=schedule.maxage_idle_s or NO_LIMIT"),
+    Mutant(all_sessions, "max_age_s=schedule.maxage_active_s or NO_LIMIT", "max_age_s=schedule.maxage_active_s"),
+    Mutant(all_sessions, "max_idle_s=schedule.maxage_idle_s or NO_LIMIT", "max_idle_s=schedule.maxage_active_s or NO_LIMIT"),
     # destinations
     Mutant(destinations, "if destination.located_until > now and len", "if len"),
     Mutant(destinations, "if not destination.entries and not destination.is_locating:", "if not destination.is_locating:"),
@@ -381,7 +381,21 @@ def test_a_mutant_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     "module",
     [
-        *(choice, destdb, destinations, handing_out, host, line, missed, parked, placing, pool, schedule, sessions, shares),
+        *(
+            choice,
+            destdb,
+            destinations,
+            handing_out,
+            host,
+            line,
+            missed,
+            parked,
+            placing,
+            pool,
+            schedule,
+            all_sessions,
+            shares,
+        ),
         sorted_connections,
     ],
     ids=lambda module: module.__name__,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mailismus.deliver.limits.sets import DestinationLimits, MxSet
-from mailismus.deliver.route import NextHop
+from mailismus.deliver.routes.route import NextHop
 from mailismus.deliver.schedule.destination import Destination, FoundHost
 from mailismus.deliver.schedule.endpoint import Endpoint
 from mailismus.deliver.schedule.host import Host

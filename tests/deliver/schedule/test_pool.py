@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mailismus.deliver.concurrency import Concurrency, WorkerShare
+from mailismus.deliver.jobs.concurrency import Concurrency, WorkerShare
 from mailismus.deliver.schedule.limits import NO_LIMIT, ScheduleLimits
 from mailismus.deliver.schedule.pool import KEPT, MOST_KEPT, PARTS, Pool
 from mailismus.deliver.schedule.verification import SHARE

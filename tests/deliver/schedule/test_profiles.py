@@ -9,7 +9,7 @@ from mailismus.config.values.auth import AuthSettings, SecretSource
 from mailismus.config.values.tls import TlsLevel
 from mailismus.deliver.limits.sets import MxSet
 from mailismus.deliver.log_line import NO_FIELDS, LogFields
-from mailismus.deliver.route import NextHop
+from mailismus.deliver.routes.route import NextHop
 from mailismus.deliver.schedule.destdb import Deaths, DestDb, HostFailure
 from mailismus.deliver.schedule.host import Connection, Host
 from mailismus.deliver.schedule.limits import ScheduleLimits

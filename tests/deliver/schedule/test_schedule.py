@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from mailismus.deliver.route import HOST_NONE, NextHop
+from mailismus.deliver.routes.route import HOST_NONE, NextHop
 from mailismus.deliver.schedule.destdb import Deaths, HostFailure
 from mailismus.deliver.schedule.handing_out import TURN_S
 from mailismus.deliver.schedule.host import Connection

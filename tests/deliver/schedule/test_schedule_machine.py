@@ -11,8 +11,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from mailismus.deliver.job import Job
-from mailismus.deliver.route import NextHop
+from mailismus.deliver.jobs.job import Job
+from mailismus.deliver.routes.route import NextHop
 from mailismus.deliver.schedule.choice import FRESH_AFTER, Wait, choose
 from mailismus.deliver.schedule.destdb import HostFailure
 from mailismus.deliver.schedule.destination import Destination

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mailismus.deliver.concurrency import Concurrency, WorkerShare
+from mailismus.deliver.jobs.concurrency import Concurrency, WorkerShare
 from mailismus.deliver.schedule.limits import ScheduleLimits
 from mailismus.deliver.schedule.pool import Pool
 from mailismus.deliver.schedule.verification import PSEUDO_ID, Verification

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mailismus.deliver.recent import FailureNote, RecentOutcomes
-from mailismus.deliver.route import NextHop
+from mailismus.deliver.knowledge.recent import FailureNote, RecentOutcomes
+from mailismus.deliver.routes.route import NextHop
 from mailismus.deliver.why.overview import LOCAL_NAME, DeliveryOverview, name_of_hop
 from mailismus.observe.overview import MAX_FAILURES, MAX_NEXT_HOPS, NextHopFigures
 from mailismus.queue.outcome.disposition import Disposition
