@@ -2,7 +2,8 @@
 
 Every message has 4 KiB and 1,000 recipients, or `--recipients`; each recipient is committed like any mail (in the clustered
 queue: one journal batch, one barrier), and is in the queue's files when this ends. `--area deferred`: tried once and due in
-`--due-in` seconds; `incoming`: due. `--varied`: with the facts of `benchmarks.results.varied`.
+`--due-in` seconds; `incoming`: due. `--varied`: with the facts of `benchmarks.results.varied`. `--retries`: so many retries
+of all, each when it is due, with what the queue has on the disk before and after each (`benchmarks.stage.retried`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any, cast
 
 import attrs
@@ -19,7 +21,9 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import deferLater, react
 
 from benchmarks.results import varied
+from benchmarks.stage.progress import say
 from benchmarks.stage.providers import add_option, chosen
+from benchmarks.stage.retried import DiskUse, Retrying
 from mailismus.config.read.load import Loader, load
 from mailismus.errors import Unavailable
 from mailismus.mail.envelope import Envelope
@@ -34,6 +38,8 @@ RECIPIENTS, SIZE_BYTES, AT_ONCE = 1000, 4096, 8000
 """Of one message; of its content; entries that are committed at a time."""
 MOST_AT_ONCE = 200
 """Messages that are committed at a time, at most."""
+SPARE_FILES = 4
+"""That a log may have beside twice its live bytes."""
 DOMAIN = b"to.bench.example"
 FULL = Reply(452, b"4.2.2", b"mailbox full")
 REPLY = Reply(451, b"4.4.1", b"connect to 127.0.0.1 failed: Connection refused")
@@ -111,6 +117,11 @@ async def main(reactor: Reactor, options: argparse.Namespace) -> None:
     await opened.begin()
     messages = options.entries // options.recipients
     await build(queue, reactor, messages, options.recipients, Area(options.area), options.due_in, is_varied=options.varied)
+    if options.retries:
+        disk = DiskUse((Path(settings.rootpath), Path(settings.spool.rootpath)))
+        spare_bytes = SPARE_FILES * settings.journal.segmentsize
+        entries = messages * options.recipients
+        await Retrying(queue, reactor, disk, entries, options.due_in, spare_bytes, REPLY, say).run(options.retries)
     await queue.close()
     opened.end()
 
@@ -125,6 +136,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--area", choices=("deferred", "incoming"), default="deferred")
     parser.add_argument("--varied", action="store_true", help="of several senders, domains, sizes, ages and replies")
     parser.add_argument("--due-in", type=float, default=14400.0, help="seconds until deferred entries are due")
+    parser.add_argument("--retries", type=int, default=0, help="then try and defer all again, so many times")
     return parser
 
 

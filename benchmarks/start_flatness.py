@@ -290,7 +290,10 @@ def measure(options: argparse.Namespace, at: Stage, entries: int, more: Extras =
         stack.callback(trial.close)
         trial.start_sink()
         bed = Bed(options, place, trial, more)
-        build(bed, entries)
+        if options.built is None:
+            build(bed, entries)
+        else:
+            options.built.rename(place.queue)
         starts, counting, listing, stopped = list[Start](), None, None, None
         used = disk_bytes(place.queue)
         rounds = options.starts if options.area == "deferred" else 1
@@ -337,6 +340,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--drop-caches", action="store_true", help="before each start; needs root")
     parser.add_argument("--list", action="store_true", help="measure `queue list` too, and both on the stopped queue")
     parser.add_argument("--no-count", action="store_true", help="leave `queue count` out")
+    parser.add_argument(
+        "--built", type=Path, help="a directory with `queue` (and `spool`) of so many entries, taken instead of a new one"
+    )
     parser.add_argument("--directory", type=Path, default=Path("/var/tmp"), help="where the queue lies")
     return parser
 

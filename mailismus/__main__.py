@@ -1,7 +1,9 @@
 """The command line: `mailismus`, also `python -m mailismus`.
 
 *Rules*: the module of each command fills its parser (`start.commands.config`, `admin.commands`) and sets `run`, a function
-of the parsed arguments that returns an exit code. A command that is documented and not built is refused by name.
+of the parsed arguments that returns an exit code. It is imported when its command is called, or all are asked for: a
+`queue count` beside a loaded server takes as little of the processor as it can. A command that is documented and not built
+is refused by name.
 """
 
 from __future__ import annotations
@@ -10,49 +12,25 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TextIO, TypeAlias, cast
 
-from mailismus.admin.client.stopped import StoppedAnswers
 from mailismus.admin.commands.broken_pipe import give_up_output
-from mailismus.admin.commands.completion import FILTER_WORDS
-from mailismus.admin.commands.fsck import FsckTools
-from mailismus.admin.commands.fsck import register as register_fsck
-from mailismus.admin.commands.register import CommandTools
-from mailismus.admin.commands.register import register as register_admin
-from mailismus.config.edit.change import set_values
-from mailismus.config.edit.path import PathError, all_paths, parse_path
-from mailismus.config.read.document import parse_source, parse_text, read_bytes
 from mailismus.config.read.files import Files
 from mailismus.config.read.load import DEFAULT_FILES, LoadedConfig, Loader, find_file, load, load_for_program
 from mailismus.config.read.providers import written_of_others
 from mailismus.config.values.settings import Settings
-from mailismus.demo.command import register as register_demo
-from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import ConfigError, StartError, StorageError
-from mailismus.inject.command import InjectTools
-from mailismus.inject.command import register as register_inject
-from mailismus.plan.command import PlanTools
-from mailismus.plan.command import register as register_plan
-from mailismus.probe.command import ProbeTools
-from mailismus.probe.command import register as register_probe
 from mailismus.providers import PROVIDERS, Providers
-from mailismus.queue.acts.act_file import dump_acts, is_acts_path
-from mailismus.queue.files.mark import MARK, dump_mark
-from mailismus.queue.files.state_file import DIRECTORY, HOSTS, dump_state, is_state_path
-from mailismus.queue.waiting import Explanations
-from mailismus.sendmail.command import register as register_sendmail
-from mailismus.sendmail.command import run_sendmail
-from mailismus.start.commands import completion, manual, wording
-from mailismus.start.commands import config as configcommands
+from mailismus.start.commands import wording
+from mailismus.start.commands.parser import CommandParser, Parser, ShowVersion
 from mailismus.start.exits import Exit, complain, exit_code_of
-from mailismus.start.version import program_version
-from mailismus.top.command import TopTools
-from mailismus.top.command import register as register_top
 
 if TYPE_CHECKING:
+    from mailismus.admin.client.stopped import StoppedAnswers
     from mailismus.deliver.routes.locator import Locator
     from mailismus.probe.session import ProbeReactor
+    from mailismus.queue.waiting import Explanations
     from mailismus.start.server import Reactor
 
 _PROGRAMS = frozenset({"sendmail", "mailq"})
@@ -60,37 +38,8 @@ _PROGRAMS = frozenset({"sendmail", "mailq"})
 _ANY = ("0.0.0.0", "::")
 """All addresses of this host."""
 
-
-class _Parser(argparse.ArgumentParser):
-    """A parser whose errors end the program with 64, and that takes the options of a command between its other words."""
-
-    _is_within = False
-
-    def parse_known_args(  # type: ignore[override] # typeshed has overloads for namespaces of every type
-        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
-    ) -> tuple[argparse.Namespace, list[str]]:
-        if self._is_within or self._subparsers is not None:
-            return super().parse_known_args(args, namespace)
-        self._is_within = True  # argparse calls this method again
-        try:
-            parsed, unknown = self.parse_known_intermixed_args(args, namespace)
-        finally:
-            self._is_within = False
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")  # here, so that the hint names the command
-        return parsed, []
-
-    def error(self, message: str) -> NoReturn:
-        complain(f"{self.prog}: {message}; see: {self.prog} --help")
-        raise SystemExit(int(Exit.USAGE))
-
-
-class _CommandParser(_Parser):
-    """The parser of a command, and of the commands below it: `--config` may stand behind each too; the last one counts."""
-
-    def __init__(self, **words: Any) -> None:
-        super().__init__(**words)
-        self.add_argument("--config", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+_Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""The commands of a command line that is being built."""
 
 
 class _Context:
@@ -132,6 +81,10 @@ class _Context:
     def load_changed(self, arguments: argparse.Namespace, changes: Sequence[tuple[str, str]]) -> Settings:
         """Return the settings of the same file with other values at some paths; it is not changed. Raises `ConfigError`,
         and `StartError` (64) for what is no path."""
+        from mailismus.config.edit.change import set_values  # here: other commands change no text
+        from mailismus.config.edit.path import PathError, parse_path
+        from mailismus.config.read.document import parse_source, parse_text, read_bytes
+
         self._file = find_file(arguments.config)
         files = Files(needs_secrets=False)
         written = parse_text(read_bytes(self._file, files), self._file)
@@ -147,8 +100,10 @@ class _Context:
 
     def dead_hosts(self, queue_path: str, now: float) -> list[bytes]:
         """Return the records of the hosts that were dead when a queue was stopped, as lines."""
-        from mailismus.deliver.knowledge.host_records import format_line  # here: other commands do not need the deliverer
-        from mailismus.deliver.knowledge.host_snapshot import read_snapshot
+        from mailismus.deliver.host_records import format_line  # here: other commands do not need the deliverer
+        from mailismus.deliver.host_snapshot import read_snapshot
+        from mailismus.disk.posix import Access, PosixDisk
+        from mailismus.queue.files.state_file import DIRECTORY, HOSTS
 
         path = os.path.join(queue_path, DIRECTORY, HOSTS)
         records = read_snapshot(PosixDisk(Access.READ_ONLY), path, now).records
@@ -157,6 +112,10 @@ class _Context:
 
     def dump(self, path: str, out: TextIO) -> None:
         """Print a file of a queue readably. Raises `Corrupt`, `OSError`."""
+        from mailismus.queue.acts.act_file import dump_acts, is_acts_path  # here: other commands print none of these
+        from mailismus.queue.files.mark import MARK, dump_mark
+        from mailismus.queue.files.state_file import dump_state, is_state_path
+
         if os.path.basename(path) == MARK:
             dump_mark(path, out)
         elif is_state_path(path):
@@ -170,6 +129,8 @@ class _Context:
         """Return what explains the entries of a stopped queue."""
         from mailismus.deliver.knowledge.host_snapshot import read_snapshot  # here: other commands do not need the deliverer
         from mailismus.deliver.why.stopped import StoppedExplanations
+        from mailismus.disk.posix import Access, PosixDisk
+        from mailismus.queue.files.state_file import DIRECTORY, HOSTS
 
         path = os.path.join(queue_path, DIRECTORY, HOSTS)
         return StoppedExplanations(read_snapshot(PosixDisk(Access.READ_ONLY), path, now).records, now)
@@ -195,26 +156,15 @@ class _Context:
         return self._loaded.locate(error, self._file) if self._loaded is not None else error
 
 
-def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
-    """Return the parser of the whole command line."""
-    context = context or _Context(PROVIDERS)
-    parser = _Parser(
-        prog="mailismus",
-        description=wording.PROGRAM,
-        epilog=wording.PROGRAM_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--version", action="version", version=f"Mailismus {program_version()}")
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        help=f"the configuration file (default: ./{DEFAULT_FILES[0]}, else {DEFAULT_FILES[1]}); also behind the command",
-    )
-    commands: argparse._SubParsersAction[argparse.ArgumentParser] = parser.add_subparsers(
-        title="commands", metavar="COMMAND", required=True, parser_class=_CommandParser
-    )
-    configcommands.register(commands)
+def _add_config(commands: _Commands, context: _Context) -> None:
+    from mailismus.start.commands import config
+
+    config.register(commands)
+
+
+def _add_admin(commands: _Commands, context: _Context) -> None:
+    from mailismus.admin.commands.register import CommandTools, register
+
     tools = CommandTools(
         context.load_settings,
         context.load_with_secrets,
@@ -225,37 +175,138 @@ def build_parser(context: _Context | None = None) -> argparse.ArgumentParser:
         context.act_on_stopped,
         complain,
     )
-    register_admin(commands, tools)
-    register_fsck(commands, FsckTools(context.load_settings, context.providers, time.time))
-    register_inject(commands, InjectTools(context.load_settings, context.providers))
-    register_sendmail(commands)
-    register_probe(commands, ProbeTools(context.load_or_default, context.make_locator))
-    register_top(commands, TopTools(context.load_settings))
-    plan_tools = PlanTools(
+    register(commands, tools)
+
+
+def _add_fsck(commands: _Commands, context: _Context) -> None:
+    from mailismus.admin.commands.fsck import FsckTools, register
+
+    register(commands, FsckTools(context.load_settings, context.providers, time.time))
+
+
+def _add_inject(commands: _Commands, context: _Context) -> None:
+    from mailismus.inject.command import InjectTools, register
+
+    register(commands, InjectTools(context.load_settings, context.providers))
+
+
+def _add_sendmail(commands: _Commands, context: _Context) -> None:
+    from mailismus.sendmail.command import register
+
+    register(commands)
+
+
+def _add_probe(commands: _Commands, context: _Context) -> None:
+    from mailismus.probe.command import ProbeTools, register
+
+    register(commands, ProbeTools(context.load_or_default, context.make_locator))
+
+
+def _add_top(commands: _Commands, context: _Context) -> None:
+    from mailismus.top.command import TopTools, register
+
+    register(commands, TopTools(context.load_settings))
+
+
+def _add_plan(commands: _Commands, context: _Context) -> None:
+    from mailismus.plan.command import PlanTools, register
+
+    tools = PlanTools(
         context.load_settings, context.load_changed, context.load_or_default, context.providers, context.dead_hosts
     )
-    register_plan(commands, plan_tools)
-    register_demo(commands)
-    completion.register(commands, build_parser, _known_words)
+    register(commands, tools)
+
+
+def _add_demo(commands: _Commands, context: _Context) -> None:
+    from mailismus.demo.command import register
+
+    register(commands)
+
+
+def _add_completion(commands: _Commands, context: _Context) -> None:
+    from mailismus.start.commands import completion
+
+    def known_words() -> completion.Known:
+        """Words that arguments may be, by their names in the help."""
+        from mailismus.admin.commands.completion import FILTER_WORDS
+        from mailismus.config.edit.path import all_paths
+
+        paths = tuple(all_paths())
+        return {"FILTER": FILTER_WORDS, "PATH": paths, "PATH=VALUE": tuple(f"{path}=" for path in paths)}
+
+    completion.register(commands, build_parser, known_words)
+
+
+def _add_manual(commands: _Commands, context: _Context) -> None:
+    from mailismus.start.commands import manual
+
     manual.register(commands, build_parser)
+
+
+COMMANDS: dict[tuple[str, ...], Callable[[_Commands, _Context], None]] = {
+    ("config",): _add_config,
+    ("queue", "why", "shell", "dump"): _add_admin,
+    ("fsck",): _add_fsck,
+    ("inject",): _add_inject,
+    ("sendmail", "mailq"): _add_sendmail,
+    ("tls",): _add_probe,
+    ("top",): _add_top,
+    ("plan",): _add_plan,
+    ("demo",): _add_demo,
+    ("completion",): _add_completion,
+    ("manual",): _add_manual,
+}
+"""In the order of the help: the names of commands, and what imports their module and adds them to the command line."""
+
+
+def build_parser(context: _Context | None = None, command: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of the command line: of all of it, or with the commands of this one's module alone."""
+    context = context or _Context(PROVIDERS)
+    parser = Parser(
+        prog="mailismus",
+        description=wording.PROGRAM,
+        epilog=wording.PROGRAM_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action=ShowVersion)
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help=f"the configuration file (default: ./{DEFAULT_FILES[0]}, else {DEFAULT_FILES[1]}); also behind the command",
+    )
+    commands: _Commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=CommandParser
+    )
+    for names, add in COMMANDS.items():
+        if command is None or command in names:
+            add(commands, context)
     return parser
 
 
-def _known_words() -> completion.Known:
-    """Words that arguments may be, by their names in the help."""
-    paths = tuple(all_paths())
-    return {"FILTER": FILTER_WORDS, "PATH": paths, "PATH=VALUE": tuple(f"{path}=" for path in paths)}
+def find_command(arguments: Sequence[str]) -> str | None:
+    """Return the command that these arguments begin with, behind `--config FILE` or not; None: there is none, or another
+    option."""
+    _, words = _split(arguments)
+    return words[0] if words and any(words[0] in names for names in COMMANDS) else None
 
 
 def find_program(arguments: Sequence[str]) -> tuple[str, list[str]] | None:
     """Return `sendmail` or `mailq` and its own arguments, if these begin with it, or with `--config FILE` and it."""
+    config, words = _split(arguments)
+    if not words or words[0] not in _PROGRAMS:
+        return None
+    return words[0], [*([] if config is None else ["-C", config]), *words[1:]]
+
+
+def _split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
+    """Return the FILE of `--config FILE` at the begin of these arguments, and what stands behind it."""
     words = list(arguments)
-    config: list[str] = []
     if len(words) > 1 and words[0] == "--config":
-        config, words = ["-C", words[1]], words[2:]
-    elif words and words[0].startswith("--config="):
-        config, words = ["-C", words[0].partition("=")[2]], words[1:]
-    return (words[0], [*config, *words[1:]]) if words and words[0] in _PROGRAMS else None
+        return words[1], words[2:]
+    if words and words[0].startswith("--config="):
+        return words[0].partition("=")[2], words[1:]
+    return None, words
 
 
 def main(arguments: Sequence[str] | None = None, providers: Providers = PROVIDERS) -> int:
@@ -264,10 +315,12 @@ def main(arguments: Sequence[str] | None = None, providers: Providers = PROVIDER
     os.umask(0o077)
     program = find_program(given)
     if program is not None:
+        from mailismus.sendmail.command import run_sendmail
+
         return run_sendmail(*program, load_for_program, lambda words: main(words, providers))
     context = _Context(providers)
     try:
-        parsed = build_parser(context).parse_args(given)
+        parsed = build_parser(context, find_command(given)).parse_args(given)
         status = int(parsed.run(parsed))
         if sys.stdout is not None:  # it was closed by the shell
             sys.stdout.flush()

@@ -13,9 +13,6 @@ from __future__ import annotations
 
 import re
 
-import dns.name
-from dns.exception import DNSException
-
 from mailismus.mail.words import decode_words, encode_words
 
 MAX_DOMAIN = 1000
@@ -40,6 +37,9 @@ def has_utf8_header(words: bytes | None) -> bool:
 
 def to_ascii_domain(domain: bytes) -> bytes | None:
     """Return a domain in A-labels and lower case; None: it is none."""
+    import dns.name  # here: most commands read ASCII alone
+    from dns.exception import DNSException
+
     if len(domain) > MAX_DOMAIN or b"\\" in domain:
         return None
     try:

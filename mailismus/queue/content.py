@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from twisted.internet.defer import Deferred
+from typing import TYPE_CHECKING, Protocol
 
 from mailismus.mail.ids import SpoolId
+
+if TYPE_CHECKING:  # a command that only asks a server shall not load Twisted
+    from twisted.internet.defer import Deferred
 
 
 class IDraft(Protocol):

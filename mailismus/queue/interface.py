@@ -16,10 +16,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import attrs
-from twisted.internet.defer import Deferred
 
 from mailismus.errors import StorageError
 from mailismus.mail.envelope import Envelope
@@ -27,6 +26,9 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.content import IContent, IDraft
 from mailismus.queue.redirect import final_recipient
+
+if TYPE_CHECKING:  # a command that only asks a server shall not load Twisted
+    from twisted.internet.defer import Deferred
 
 M = TypeVar("M")
 M_contra = TypeVar("M_contra", contravariant=True)

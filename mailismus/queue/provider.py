@@ -15,31 +15,31 @@ then `open` and `open_stopped` ask servers, and raise `StartError` (75) while th
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 import attrs
-from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorCore, IReactorTCP, IReactorThreads, IReactorTime
 
 from mailismus.config.values.services import ServicesSettings
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
-from mailismus.observe.metrics import Reader
 from mailismus.queue.content import IDraft
-from mailismus.queue.fsck.finding import FsckReport
 from mailismus.queue.interface import Area, CommitListener, Filter, Gap, IQueue, M, Message, Submission, Summary
+
+if TYPE_CHECKING:  # a command that only asks a server shall not load Twisted
+    from twisted.internet.defer import Deferred
+    from twisted.internet.interfaces import IReactorTime
+
+    from mailismus.observe.metrics import Reader
+    from mailismus.queue.fsck.finding import FsckReport
+    from mailismus.queue.reactor import QueueReactor
 
 IsLocal = Callable[[bytes], bool]
 """Whether a recipient is at a local domain, as the configuration says now."""
 
 Placing = Callable[[Submission], Submission]
 """Returns a submission with the placements that rules for mail to come give its entries. Raises `StorageError`."""
-
-
-class QueueReactor(IReactorCore, IReactorTCP, IReactorThreads, IReactorTime):
-    """The part of the reactor that a provider may use. Its time never jumps."""
 
 
 @attrs.frozen

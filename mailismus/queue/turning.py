@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.epollreactor import EPollReactor
 from twisted.python.failure import Failure
 
-from mailismus.queue.provider import QueueReactor
+from mailismus.queue.reactor import QueueReactor
 
 TURN_S = 0.05
 """Seconds that a turn of the reactor lasts at most."""

@@ -8,8 +8,6 @@ import errno
 import os
 import sys
 
-from twisted.internet.error import CannotListenError
-
 from mailismus.errors import ConfigError, Corrupt, NewerFormat, StartError, StorageError
 from mailismus.observe.text import shown
 
@@ -30,13 +28,14 @@ class Exit(enum.IntEnum):
 
 def exit_code_of(error: BaseException) -> int:
     """The exit code of an error; 70 for a bug of ours."""
+    reason = getattr(error, "socketError", None)  # of Twisted's CannotListenError: a command shall not load Twisted
+    if isinstance(reason, OSError):
+        return exit_code_of(reason)
     match error:
         case ConfigError():
             return Exit.CONFIG
         case StartError():
             return error.status
-        case CannotListenError():
-            return exit_code_of(error.socketError)
         case Corrupt() | NewerFormat():
             return Exit.DATA
         case StorageError():

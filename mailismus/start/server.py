@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorFDSet, IReactorSocket, IReactorUNIX
 
 from mailismus.config.values.settings import Settings
-from mailismus.queue.provider import QueueReactor
+from mailismus.queue.reactor import QueueReactor
 
 
 class Reactor(QueueReactor, IReactorFDSet, IReactorSocket, IReactorUNIX):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-
 
 def program_version() -> str:
     """The version of the installed package."""
+    from importlib.metadata import PackageNotFoundError, version  # here: they take longer than most commands need
+
     try:
         return version("mailismus")
     except PackageNotFoundError:

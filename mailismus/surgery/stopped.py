@@ -19,7 +19,8 @@ from mailismus.admin.server.acting import begin_acting
 from mailismus.admin.server.answers import LookableQueue, VerbAnswer
 from mailismus.errors import StartError
 from mailismus.queue.acts.acts import Acts
-from mailismus.queue.provider import IOpenedQueue, QueueReactor
+from mailismus.queue.provider import IOpenedQueue
+from mailismus.queue.reactor import QueueReactor
 from mailismus.queue.turning import TurnedReactor
 
 

@@ -22,13 +22,14 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool
 from mailismus.providers import PROVIDERS
-from mailismus.queue.provider import IOpenedQueue, IsLocal, QueueReactor
+from mailismus.queue.provider import IOpenedQueue, IsLocal
 from mailismus.queue.providers.distributed.assembly import build
 from mailismus.queue.providers.distributed.entry import DistributedProvider
 from mailismus.queue.providers.distributed.opening import open_place
 from mailismus.queue.providers.distributed.reaching import unreached
 from mailismus.queue.providers.distributed.running import OpenedSharedQueue
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
+from mailismus.queue.reactor import QueueReactor
 from tests.distributed.harness import ModelHarness
 from tests.distributed.models.fates import Fate
 

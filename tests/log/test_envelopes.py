@@ -55,3 +55,11 @@ def test_records_that_are_no_envelopes_are_passed_over() -> None:
     found, bad = found_in(r.finish_one(3, 4), r.epoch_record(1), GOOD, r.start_record([r.LogPlace(1, 2)]))
     assert numbers(found) == [[1]]
     assert not bad
+
+
+def test_only_what_is_wanted_is_found_with_its_lines() -> None:
+    batch = Batch(4096, 5, GOOD + r.file_record(Area.DEFERRED, OTHER, lines_of(OTHER, 2)))
+    bad = list[bytes]()
+    found = list(envelopes_of(batch, 1, lambda place, record: place.offset > 0, bad))
+    assert numbers(found) == [[2]]
+    assert not bad

@@ -16,7 +16,8 @@ from mailismus.disk.worker import ThreadPool
 from mailismus.errors import StartError
 from mailismus.observe.metrics import Reader
 from mailismus.queue.interface import Area
-from mailismus.queue.provider import IProvider, IsLocal, QueuePlace, QueueReactor
+from mailismus.queue.provider import IProvider, IsLocal, QueuePlace
+from mailismus.queue.reactor import QueueReactor
 from tests.naive.opening import FORMAT, NAME, open_naive
 from tests.naive.provider import NaiveQueue
 

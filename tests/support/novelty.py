@@ -12,7 +12,8 @@ from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.fsck.finding import Checked, Finding
 from mailismus.queue.interface import Area, AreaCount, Filter, Gap, Message, Summary
-from mailismus.queue.provider import IProvider, IsLocal, QueuePlace, QueueReactor
+from mailismus.queue.provider import IProvider, IsLocal, QueuePlace
+from mailismus.queue.reactor import QueueReactor
 
 
 class StoppedNovelty:

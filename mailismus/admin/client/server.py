@@ -1,7 +1,8 @@
 """The running server as a source for commands, over the admin socket.
 
 *Rules*: counting the whole queue would slow down the server, so this process counts it from the files, by the server's plan
-and at a low priority. Where it can't see or read the files, the server counts.
+and at a low priority. Where it can't see or read the files, the server counts. What only some requests need is imported
+with them: a count starts sooner.
 """
 
 from __future__ import annotations
@@ -11,15 +12,11 @@ import os
 import socket
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from mailismus.admin.client.background import run_in_background
 from mailismus.admin.model.noted import Known
 from mailismus.admin.model.shape import LABELS, By, Row, Shape
-from mailismus.admin.protocol.habits import HABITS, decode_habits
-from mailismus.admin.protocol.injecting import INJECT, decode_injected, encode_recipient
-from mailismus.admin.protocol.overview import OVERVIEW, decode_overview
-from mailismus.admin.protocol.settings import decode_setting
 from mailismus.admin.protocol.socket_file import connect_socket
 from mailismus.admin.protocol.wire import (
     END,
@@ -40,14 +37,16 @@ from mailismus.admin.protocol.wire import (
     encode_piece,
     encode_request,
 )
-from mailismus.config.values.effective import Effective
 from mailismus.errors import StartError
 from mailismus.mail.ids import SpoolId, format_spool_id
-from mailismus.observe.habits import Habits
-from mailismus.observe.overview import Overview
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Gap, Message, Summary
 from mailismus.queue.provider import IPlanCounter
+
+if TYPE_CHECKING:
+    from mailismus.config.values.effective import Effective
+    from mailismus.observe.habits import Habits
+    from mailismus.observe.overview import Overview
 
 TIMEOUT_S = 60.0
 """How long the server may take for each line of an answer."""
@@ -157,16 +156,23 @@ class ServerSource:
 
     def settings(self) -> tuple[Effective, ...]:
         """Every effective value of the running server."""
+        from mailismus.admin.protocol.settings import decode_setting
+
         with _clear_errors():
             return tuple(decode_setting(value) for value in self._ask(Request("settings")))
 
     def overview(self, domain: str = "") -> Overview:
         """The figures of the running server at this moment. `domain`: one of which all that is known is told."""
+        from mailismus.admin.protocol.overview import OVERVIEW, decode_overview
+
         with _clear_errors():
             return decode_overview(self._only_answer(Request(OVERVIEW, (domain,) if domain else ())))
 
     def habits(self) -> Habits:
         """What receivers did lately; nothing, if the server is of a version that does not tell."""
+        from mailismus.admin.protocol.habits import HABITS, decode_habits
+        from mailismus.observe.habits import Habits
+
         try:
             with _clear_errors():
                 return decode_habits(self._ask(Request(HABITS)))
@@ -178,6 +184,8 @@ class ServerSource:
     def inject(self, sender: bytes, recipients: Sequence[bytes], pieces: Iterator[bytes]) -> str:
         """Put a message into the queue; return its id when it is durable. `pieces`: the message, of at most `PIECE_BYTES`
         each. Raises `StartError`; 75 may mean that the message is in the queue."""
+        from mailismus.admin.protocol.injecting import INJECT, decode_injected, encode_recipient
+
         connected, self._spare = self._spare or self._connect(), None
         is_whole = False
         with _clear_errors(), connected, connected.makefile("rb") as lines:

@@ -13,15 +13,15 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from mailismus.admin.commands.progress import ProgressLine
 from mailismus.config.values.settings import QueueSettings
-from mailismus.disk.posix import PosixDisk
 from mailismus.errors import StartError
-from mailismus.queue.convert.conversion import Converted, convert, tools_of
-from mailismus.queue.convert.forgetting import forget_old
 from mailismus.queue.provider import IProvider, IProviders
+
+if TYPE_CHECKING:
+    from mailismus.queue.convert.conversion import Converted
 
 
 def fill(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +40,10 @@ def run(
 ) -> int:
     """Convert the queue of these settings, or forget the old one. Return the exit code. Raises `StartError`, `OSError`.
     `find_foreign`: paths of the settings of the file that a provider does not have."""
+    from mailismus.disk.posix import PosixDisk  # here: other commands convert nothing
+    from mailismus.queue.convert.conversion import convert, tools_of
+    from mailismus.queue.convert.forgetting import forget_old
+
     disk = PosixDisk()
     if arguments.forget_old:
         before = forget_old(disk, settings.rootpath)

@@ -2,7 +2,8 @@
 
 *Rules*: a command prints while it reads, message by message, so that no listing is ever in memory as a whole. A command that
 stops in the middle (an interrupt, a closed pipe) closes the request, and the server stops searching. An error that ends the
-command is raised as `StartError` with the exit code.
+command is raised as `StartError` with the exit code. The modules that write
+what one command alone prints are imported when it runs: the others start sooner.
 
 *Not here*: finding the queue (`commands.register`), reading lines (`shell`).
 """
@@ -15,7 +16,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 from mailismus.admin.client.source import QueueSource
 from mailismus.admin.commands import wording
@@ -26,7 +27,6 @@ from mailismus.admin.commands.progress import ticking
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.model.noted import Known
 from mailismus.admin.model.shape import By, shape_json, shape_lines
-from mailismus.admin.render.content import harmless_lines, header_of, unstuff
 from mailismus.admin.render.listing import (
     EMPTY,
     NO_MATCH,
@@ -36,15 +36,14 @@ from mailismus.admin.render.listing import (
     count_lines,
     json_lines,
 )
-from mailismus.admin.render.message import entry_lines, envelope_lines
 from mailismus.admin.render.picture import MAX_ROWS, shape_svg
-from mailismus.admin.render.screen import ScreenListing
-from mailismus.admin.render.why import known_json, known_lines, why_json, why_lines
 from mailismus.errors import StartError, StorageError
 from mailismus.mail.ids import SpoolId, parse_queue_id, parse_spool_id, spool_name
 from mailismus.observe.amounts import moment
 from mailismus.queue.filter import parse_subject
-from mailismus.smtp.trace import read_received
+
+if TYPE_CHECKING:
+    from mailismus.admin.render.screen import ScreenListing
 
 WHY_LIMIT = 100
 """Entries of an answer to `why`, unless more are asked for."""
@@ -122,7 +121,7 @@ def _list(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> No
                 for line in json_lines(message):
                     out.write(line + "\n")
         else:
-            listing = ScreenListing(_width_of(out)) if out.isatty() else TextListing()
+            listing = _screen_listing(out) if out.isatty() else TextListing()
             for message in messages:
                 for line in listing.lines_of(message):
                     out.write(line + "\n")
@@ -130,6 +129,12 @@ def _list(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> No
             when_empty = NOTHING_READ if source.gaps else nothing
             for line in listing.last_lines(when_empty=when_empty, limit=arguments.limit):
                 out.write(line + "\n")
+
+
+def _screen_listing(out: TextIO) -> ScreenListing:
+    from mailismus.admin.render.screen import ScreenListing
+
+    return ScreenListing(_width_of(out))
 
 
 def _width_of(out: TextIO) -> int:
@@ -159,6 +164,10 @@ def _shape(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> N
 
 
 def _show(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
+    from mailismus.admin.render.content import harmless_lines
+    from mailismus.admin.render.message import entry_lines, envelope_lines
+    from mailismus.smtp.trace import read_received
+
     if arguments.body:
         _show_body(source, arguments, out)
         return
@@ -195,6 +204,8 @@ def _show_body(source: QueueSource, arguments: argparse.Namespace, out: TextIO) 
 
 def _read_header(source: QueueSource, spool_id: SpoolId) -> tuple[bytes, bool, StartError | StorageError | None]:
     """Return the header, whether that is all of it, and why it can't be read."""
+    from mailismus.admin.render.content import header_of, unstuff
+
     try:
         with closing(source.contents(spool_id)) as pieces:
             return *header_of(unstuff(pieces)), None
@@ -204,6 +215,8 @@ def _read_header(source: QueueSource, spool_id: SpoolId) -> tuple[bytes, bool, S
 
 def _write_content(pieces: Iterator[bytes], out: TextIO) -> None:
     """Write unchanged into a file or pipe; escape for a terminal."""
+    from mailismus.admin.render.content import harmless_lines, unstuff
+
     if out.isatty():
         for line in harmless_lines(unstuff(pieces)):
             out.write(line + "\n")
@@ -227,6 +240,8 @@ def _no_such(text: str, source: QueueSource) -> StartError:
 
 
 def _why(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
+    from mailismus.admin.render.why import known_json, known_lines, why_json, why_lines
+
     known: Known | None = None
     count = 0
     subject = parse_subject(arguments.what)

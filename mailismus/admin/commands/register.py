@@ -33,7 +33,6 @@ from mailismus.admin.commands.directories import (
     refuse_options,
 )
 from mailismus.admin.commands.queue import COMMANDS, WHY, obey
-from mailismus.admin.commands.shell import Shell, run_shell
 from mailismus.config.values.settings import Settings
 from mailismus.errors import StartError
 from mailismus.mail.ids import parse_spool_id
@@ -168,6 +167,8 @@ def _set_up(arguments: argparse.Namespace, tools: CommandTools) -> int:
 
 
 def _shell(arguments: argparse.Namespace, tools: CommandTools) -> int:
+    from mailismus.admin.commands.shell import Shell, run_shell  # here: other commands do not need it
+
     refuse_options(arguments, "shell")
     socket_path = tools.load(arguments).admin.socket_path
     new_counter = _counters_of(tools.providers)

@@ -10,7 +10,6 @@ import errno
 import os
 
 import attrs
-from twisted.logger import Logger
 
 from mailismus.disk.interface import IDisk
 from mailismus.errors import Corrupt, StartError
@@ -27,8 +26,6 @@ class Ownership:
     formats: tuple[int, ...]
     directories: tuple[str, ...]
     is_in_files: bool = True
-
-    _log = Logger()
 
     def has_directories(self, disk: IDisk, queue_path: str) -> bool:
         """Whether a directory of this provider is there. One is enough: the others may lie on a disk that is not mounted.
@@ -63,7 +60,9 @@ class Ownership:
         except OSError as error:
             if not is_known or error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 raise
-            self._log.warn(
+            from twisted.logger import Logger  # here: a command that only asks a server shall not load Twisted
+
+            Logger().warn(
                 "{path} could not be marked as a queue of provider {name}: {error}",
                 path=queue_path,
                 name=self.name,

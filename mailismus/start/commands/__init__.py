@@ -3,6 +3,7 @@
 Modules, each with what it is:
 
     wording        help texts. Pure
+    parser         parsers of the command line, with our exit codes
     config_advice  prints advice about a configuration
     config_change  `config set|unset`
     config_diff    `config diff`

@@ -6,14 +6,11 @@ and a server none of `fsck`.
 
 from __future__ import annotations
 
-from typing import NoReturn, TextIO
-
-from twisted.internet.interfaces import IReactorTime
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
-from mailismus.queue.fsck.finding import FsckReport
 from mailismus.queue.provider import (
     IOpenedQueue,
     IProvider,
@@ -23,9 +20,14 @@ from mailismus.queue.provider import (
     IsLocal,
     IStoppedQueue,
     QueuePlace,
-    QueueReactor,
 )
 from mailismus.queue.providers.chunk.format.version import FORMATS, NAME, OWNERSHIP
+
+if TYPE_CHECKING:  # a command that only asks a server shall not load Twisted
+    from twisted.internet.interfaces import IReactorTime
+
+    from mailismus.queue.fsck.finding import FsckReport
+    from mailismus.queue.reactor import QueueReactor
 
 
 class ChunkProvider:

@@ -14,12 +14,13 @@ from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool
 from mailismus.observe.metrics import meter
 from mailismus.queue.opened import OpenedLocalQueue
-from mailismus.queue.provider import IsLocal, QueueReactor
+from mailismus.queue.provider import IsLocal
 from mailismus.queue.providers.chunk.assembly import build
 from mailismus.queue.providers.chunk.control.workers import ChunkWorkers
 from mailismus.queue.providers.chunk.metrics import METRICS, ChunkFigures
 from mailismus.queue.providers.chunk.recovery.opening import open_chunks
 from mailismus.queue.providers.chunk.signal import ChunkSignal
+from mailismus.queue.reactor import QueueReactor
 
 FILE_THREADS = 4
 """Threads for contents of large messages, and for reading."""

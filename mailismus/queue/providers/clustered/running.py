@@ -13,10 +13,10 @@ from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool, Workers
 from mailismus.observe.metrics import meter
 from mailismus.queue.opened import OpenedLocalQueue
-from mailismus.queue.provider import QueueReactor
 from mailismus.queue.providers.clustered.assembly import build
 from mailismus.queue.providers.clustered.metrics import METRICS, ClusteredFigures
 from mailismus.queue.providers.clustered.recovery.opening import open_queue
+from mailismus.queue.reactor import QueueReactor
 from mailismus.queue.throttle import WorkClocks
 
 FILE_THREADS = 4

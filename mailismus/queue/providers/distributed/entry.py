@@ -10,19 +10,20 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from twisted.internet.interfaces import IReactorTime
-
 from mailismus.config.values.services import ServicesSettings
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError
-from mailismus.queue.fsck.finding import FsckReport
-from mailismus.queue.provider import IOpenedQueue, IProvider, IsLocal, IStoppedQueue, QueuePlace, QueueReactor
+from mailismus.queue.provider import IOpenedQueue, IProvider, IsLocal, IStoppedQueue, QueuePlace
 from mailismus.queue.providers.distributed.format.version import FORMATS, NAME, OWNERSHIP
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a command that only asks a server shall not load Twisted
+    from twisted.internet.interfaces import IReactorTime
+
+    from mailismus.queue.fsck.finding import FsckReport
     from mailismus.queue.providers.distributed.reaching import IReached
+    from mailismus.queue.reactor import QueueReactor
 
 
 class DistributedProvider:

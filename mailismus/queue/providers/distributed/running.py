@@ -18,7 +18,6 @@ from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool
 from mailismus.observe.metrics import Reader, meter
 from mailismus.queue.clock.elapsed import elapsed_seconds
-from mailismus.queue.provider import QueueReactor
 from mailismus.queue.providers.distributed.assembly import ServerTerms, build
 from mailismus.queue.providers.distributed.clients import make_clients
 from mailismus.queue.providers.distributed.format.version import STATE
@@ -26,6 +25,7 @@ from mailismus.queue.providers.distributed.metrics import METRICS, DistributedFi
 from mailismus.queue.providers.distributed.opening import OwnPlace, open_place
 from mailismus.queue.providers.distributed.provider import DistributedQueue
 from mailismus.queue.providers.distributed.view.change import ViewSettings
+from mailismus.queue.reactor import QueueReactor
 
 DRIVER_THREADS = 2
 """For calls of the database's driver that block: to connect, to prepare a statement."""

@@ -15,10 +15,10 @@ from twisted.python.failure import Failure
 from mailismus.config.values.services import ServicesSettings
 from mailismus.disk.worker import ThreadPool
 from mailismus.errors import StartError
-from mailismus.queue.provider import QueueReactor
 from mailismus.queue.providers.distributed.clients import Clients, make_clients
 from mailismus.queue.providers.distributed.setup import set_up
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
+from mailismus.queue.reactor import QueueReactor
 
 
 def set_up_services(settings: ServicesSettings) -> Sequence[str]:

@@ -47,8 +47,8 @@ from mailismus.queue.providers.log.index.working_set import WorkingSet
 from mailismus.queue.providers.log.parts import LogDrafts, LogLimits, LogParts
 from mailismus.queue.providers.log.provider import LogQueue
 from mailismus.queue.providers.log.read.content import LogContents
-from mailismus.queue.providers.log.read.damage import LogDamage
 from mailismus.queue.providers.log.read.lines import LogLines
+from mailismus.queue.providers.log.read.quarantine import LogDamage
 from mailismus.queue.providers.log.recovery.opening import OpenedLog
 from mailismus.queue.throttle import WorkClocks, WorkThrottle
 from mailismus.spool.budget import Budget

@@ -24,7 +24,7 @@ from mailismus.queue.providers.clustered.format.record import FORMAT_WITH_WORDS
 from mailismus.queue.providers.clustered.format.slots import slot_of
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage
 from mailismus.queue.providers.clustered.index.state import PendingCheckpoint
-from mailismus.queue.providers.clustered.read.due_scan import read_file
+from mailismus.queue.providers.clustered.read.cluster_file import read_file
 from mailismus.spool.message_file import MessageFileWriter, remove_message_file, remove_names
 
 RENEWED = ".new"

@@ -21,7 +21,7 @@ from mailismus.queue.providers.clustered.format.cluster import BadLine, read_lin
 from mailismus.queue.providers.clustered.index.cluster import Cluster
 from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
-from mailismus.queue.providers.clustered.read.due_scan import read_file
+from mailismus.queue.providers.clustered.read.cluster_file import read_file
 from mailismus.queue.providers.clustered.recovery.cluster_files import find_clusters
 from mailismus.queue.providers.clustered.recovery.clusters import index_clusters
 from mailismus.queue.providers.clustered.recovery.newer_formats import refuse_newer_queue

@@ -2,6 +2,7 @@
 
 Modules, each with what it is:
 
+    cluster_file    the bytes of a cluster file
     due_scan        reads clusters that have due entries, hands those out
     cluster_reader  reads clusters; tells a missing one from an unreadable one
     content         the bytes of a message

@@ -16,7 +16,7 @@ from typing import Any
 from twisted.internet.defer import Deferred, DeferredLock, succeed
 from twisted.logger import Logger
 
-from mailismus.disk.interface import IDisk, close_read
+from mailismus.disk.interface import IDisk
 from mailismus.disk.worker import IWorker
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Area, Entry, Filter, Flushed, Message, Shares
@@ -24,6 +24,7 @@ from mailismus.queue.providers.clustered.format.cluster import BadLine, FoundLin
 from mailismus.queue.providers.clustered.index.cluster import Cluster, Flush
 from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import Memtable
+from mailismus.queue.providers.clustered.read.cluster_file import read_file
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
 from mailismus.spool.quarantine import keep_corrupt
 
@@ -31,15 +32,6 @@ UNREADABLE_S = 60.0
 """Seconds until a cluster that can't be read is tried again."""
 
 _Lines = tuple[list[FoundLine], list[BadLine]]
-
-
-def read_file(disk: IDisk, path: str, length: int | None) -> bytes:
-    """Return all bytes of a file, or the first `length`. Raises OSError."""
-    file = disk.open(path)
-    try:
-        return file.read_at(0, file.size() if length is None else length)
-    finally:
-        close_read(file)
 
 
 def is_wanted(wanted: Filter, message: Message, entry: Entry) -> bool:

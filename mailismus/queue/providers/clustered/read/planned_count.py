@@ -20,8 +20,8 @@ from mailismus.queue.gaps import Gaps, gap_of
 from mailismus.queue.interface import Summary
 from mailismus.queue.plan_parts import MemorySums, list_of, number_of, text_of
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, parse_cluster_name
+from mailismus.queue.providers.clustered.read.cluster_file import read_file
 from mailismus.queue.providers.clustered.read.counting import count_live
-from mailismus.queue.providers.clustered.read.due_scan import read_file
 from mailismus.queue.sums import LiveLines, summary_of
 
 

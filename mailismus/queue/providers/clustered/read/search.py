@@ -22,9 +22,10 @@ from mailismus.queue.providers.clustered.format.cluster import ClusterId, FoundL
 from mailismus.queue.providers.clustered.index.cluster import Cluster
 from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry, ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
+from mailismus.queue.providers.clustered.read.cluster_file import read_file
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
 from mailismus.queue.providers.clustered.read.count_plan import CountingPlan
-from mailismus.queue.providers.clustered.read.due_scan import is_wanted, read_file
+from mailismus.queue.providers.clustered.read.due_scan import is_wanted
 from mailismus.queue.providers.clustered.read.planned_count import count_cluster
 from mailismus.queue.sums import summary_of
 from mailismus.queue.throttle import WorkThrottle

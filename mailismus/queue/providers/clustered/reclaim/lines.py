@@ -15,8 +15,8 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.clustered.format.cluster import BadLine, ScannedLine, scan_lines
 from mailismus.queue.providers.clustered.index.cluster import Cluster
 from mailismus.queue.providers.clustered.index.memtable import Memtable
+from mailismus.queue.providers.clustered.read.cluster_file import read_file
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
-from mailismus.queue.providers.clustered.read.due_scan import read_file
 from mailismus.spool.reference_scan import IScanReport
 
 _Lines = tuple[list[ScannedLine], list[BadLine]]

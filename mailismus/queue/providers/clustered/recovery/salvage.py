@@ -18,7 +18,7 @@ from twisted.logger import Logger
 from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import QueueId
 from mailismus.queue.providers.clustered.format.cluster import ClusterId, FoundLine, read_lines
-from mailismus.queue.providers.clustered.read.due_scan import read_file
+from mailismus.queue.providers.clustered.read.cluster_file import read_file
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue, settled_among
 
 _log = Logger()

@@ -38,9 +38,9 @@ from mailismus.queue.providers.log.index.piece import PIECE_BYTES, Piece, PieceR
 from mailismus.queue.providers.log.index.rest_counts import RestCounts
 from mailismus.queue.providers.log.index.resting import Resting
 from mailismus.queue.providers.log.read.count_plan import PlannedSegment
-from mailismus.queue.providers.log.read.damage import LogDamage
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope, Stretch
 from mailismus.queue.providers.log.read.pieces import OutlinedPiece, ReadPiece, outline_piece, read_piece
+from mailismus.queue.providers.log.read.quarantine import LogDamage
 from mailismus.queue.providers.log.read.seen import look_at
 from mailismus.queue.providers.log.read.visit import PieceVisit, Position
 from mailismus.queue.throttle import WorkThrottle

@@ -4,7 +4,8 @@ Modules, each with what it is:
 
     envelopes   envelopes of a segment, batch by batch
     skim        records of batches without their contents
-    damage      bytes that do not check: quarantined, and named
+    damage      bytes of a segment that do not check
+    quarantine  of these bytes
     seen        envelopes without their contents, for looks
     live_count  counts of live envelopes, from heads and lines alone
     outline     of an envelope, what must be known while it rests

@@ -17,7 +17,7 @@ from mailismus.journal.segment import Segment
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.content import IContent
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
-from mailismus.queue.providers.log.read.damage import LogDamage
+from mailismus.queue.providers.log.read.quarantine import LogDamage
 from mailismus.spool.content import WholeContent, as_storage_error, open_in_silo
 from mailismus.spool.quarantine import quarantine_file
 

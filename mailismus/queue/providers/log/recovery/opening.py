@@ -30,7 +30,7 @@ from mailismus.queue.files.newer_formats import refuse_newer_journal
 from mailismus.queue.files.refusals import errors_refuse_start
 from mailismus.queue.providers.log.format.positions import BLOCK, NAME, NEW_NAME, Positions, decode_positions
 from mailismus.queue.providers.log.format.version import LOG, OWNERSHIP
-from mailismus.queue.providers.log.read.damage import keep_damages
+from mailismus.queue.providers.log.read.quarantine import keep_damages
 from mailismus.queue.providers.log.recovery.denied import mark_denied
 from mailismus.queue.providers.log.recovery.found import FoundLog, find_messages
 from mailismus.queue.providers.log.recovery.positions_file import PositionsFile

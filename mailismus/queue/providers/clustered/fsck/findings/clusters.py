@@ -40,7 +40,7 @@ from mailismus.queue.providers.clustered.fsck.evidence.live_entries import UNKNO
 from mailismus.queue.providers.clustered.fsck.findings.cluster_names import FoundCluster, find_clusters_and_others
 from mailismus.queue.providers.clustered.fsck.findings.kinds import FindingKind, Mend, Problem, problem
 from mailismus.queue.providers.clustered.fsck.repairs import actions
-from mailismus.queue.providers.clustered.read.due_scan import read_file
+from mailismus.queue.providers.clustered.read.cluster_file import read_file
 from mailismus.queue.providers.clustered.recovery.replay import ReplayedQueue
 from mailismus.queue.providers.clustered.recovery.salvage import salvage
 
