@@ -104,9 +104,9 @@ def test_numbers_that_come_back_while_it_reads(
     assert left == []
 
 
-def cut_report(harness: ChunkHarness, bench: Bench) -> tuple[SpoolId, list[QueueId]]:
+def cut_report(harness: ChunkHarness, bench: Bench, *, is_durable: bool = True) -> tuple[SpoolId, list[QueueId]]:
     """Two of three bounces of one message are reported, and the disk fails between the link of the report and the lines of
-    those bounces. Returns the report's id, and the bounces."""
+    those bounces; `is_durable`: the link is synced. Returns the report's id, and the bounces."""
     bench.put(addresses(3))
     preprocess(harness)
     taken = bench.take_ids()
@@ -119,7 +119,9 @@ def cut_report(harness: ChunkHarness, bench: Bench) -> tuple[SpoolId, list[Queue
     def fault(act: str, path: str) -> OSError | None:
         if act == "link" and "/todo/" in path:
             is_linked.append(path)
-        return OSError(errno.EIO, "EIO") if is_linked and act == "write" and "/bounce/" in path else None
+            return None
+        fails = (act == "write" and "/bounce" in path) or not is_durable
+        return OSError(errno.EIO, "EIO") if is_linked and fails else None
 
     harness.disk.fault = fault
     bench.queue.commit([report], [Settlement(one, None) for one in taken[:2]])
@@ -144,6 +146,59 @@ def test_a_report_and_its_bounces_over_a_kill(harness: ChunkHarness, bench: Benc
     assert queue.parts.scanning.is_over
     assert [one.spool_id for one in seen] == [report]
     assert bounces == [taken[2]]
+
+
+@pytest.fixture
+def each_file_is_synced(harness: ChunkHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A barrier makes durable what it is over, and nothing else."""
+    monkeypatch.setattr(harness.disk, "open_file_system", lambda paths: None)
+
+
+@pytest.mark.usefixtures("each_file_is_synced")
+def test_reported_bounces_do_not_come_back_behind_their_report(harness: ChunkHarness, bench: Bench) -> None:
+    """The envelope that ended them goes when the report is delivered: before that, their own lines are durable."""
+    report, taken = cut_report(harness, bench)
+    queue = start_without_scan(harness, bench)
+    harness.wait(queue.parts.scanning.wait())
+    assert [one.spool_id for one in bench.take_ids()] == [report]
+    bench.remove([QueueId(report, 1)])
+    harness.settle_down()
+
+    harness.waits_for_scan = True
+    bench.queue = harness.crash(queue)
+
+    assert bench.take_ids() == []
+    assert bench.take_ids(Area.BOUNCES) == [taken[2]]
+
+
+def test_a_report_that_a_kill_left_is_durable_before_its_bounces_are_done(harness: ChunkHarness, bench: Bench) -> None:
+    report, taken = cut_report(harness, bench, is_durable=False)
+    queue = start_without_scan(harness, bench)
+    harness.wait(queue.parts.scanning.wait())
+
+    harness.waits_for_scan = True
+    bench.queue = harness.crash(queue)
+
+    assert [one.spool_id for one in bench.take_ids()] == [report]
+    assert bench.take_ids(Area.BOUNCES) == [taken[2]]
+
+
+@pytest.mark.usefixtures("each_file_is_synced")
+def test_what_a_crash_left_beside_an_envelope_does_not_outlive_its_message(harness: ChunkHarness, bench: Bench) -> None:
+    bench.put()
+    harness.clock.calls.clear()
+    harness.disk.kill()
+    (number,) = (path.rpartition("/")[2] for path in harness.disk.names if path.startswith("/q/todo/"))
+    harness.disk.create(f"/q/local/{int(number) % SPLIT}/{number}").close()
+    queue = start_without_scan(harness, bench)
+    harness.wait(queue.parts.scanning.wait())
+    bench.remove(bench.take_ids())
+    harness.settle_down()
+
+    harness.clock.calls.clear()
+    harness.disk.power_cut()
+
+    assert [path for path in harness.disk.names if path.startswith("/q/local/")] == []
 
 
 def test_what_another_writer_commits_meanwhile_is_left_alone(harness: ChunkHarness, bench: Bench) -> None:

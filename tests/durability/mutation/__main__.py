@@ -16,12 +16,22 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import attrs
+
 from tests.durability.crash.fingerprint import fingerprint
 from tests.durability.mutation.children import Job, run
-from tests.durability.mutation.judges import TESTS, late, quick, soon
+from tests.durability.mutation.judges import TESTS, Judge, by_memory, late, quick, soon
 from tests.durability.mutation.mutants import PACKAGES, ROOT, Mutant, find, sources
 from tests.durability.mutation.needless import NEEDLESS
 from tests.durability.mutation.page import Result, page, page_of, remembered
+from tests.durability.mutation.reach import Reach
+from tests.durability.mutation.telling import told
+
+FEW = 10
+"""So many mutants are judged without a run that tells what runs them."""
+
+QUICK = 2
+"""Of the judges by reach, so many are asked about what is said to be needless."""
 
 
 class Kept:
@@ -29,13 +39,13 @@ class Kept:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._code = _code()
+        self.code = _code()
         self.now: dict[str, Result] = {}
         self.earlier: dict[str, str] = {}
         for line in path.read_text().splitlines() if path is not None and path.exists() else ():
             code, *words = json.loads(line)
             result = Result(*words)
-            if code == self._code:
+            if code == self.code:
                 self.now[result.name] = result
             else:
                 self.earlier[result.name] = result.by
@@ -44,7 +54,7 @@ class Kept:
         """One more."""
         if self._path is not None:
             with self._path.open("a") as file:
-                file.write(json.dumps([self._code, result.name, result.by, result.why]) + "\n")
+                file.write(json.dumps([self.code, result.name, result.by, result.why]) + "\n")
 
 
 def _code() -> str:
@@ -60,6 +70,7 @@ def _code() -> str:
                 "chunks",
                 "maildir",
                 "convert",
+                "inject",
                 "queue/acts",
                 "durability/faults",
                 "durability/crash",
@@ -74,6 +85,8 @@ def _code() -> str:
             "hook",
             "judges",
             "mutants",
+            "reach",
+            "telling",
             "rule",
             "rules",
             "clustered_rules",
@@ -85,8 +98,36 @@ def _code() -> str:
     return fingerprint(sorted([*own, *(path for part in parts for path in part.rglob("*.py"))]))
 
 
+@attrs.frozen
+class Court:
+    """Who judges the mutants of a provider. `reach`: what runs what, where that is told."""
+
+    provider: str = "clustered"
+    reach: Reach | None = None
+
+    def soon(self, mutant: Mutant | None, first: str) -> list[Judge]:
+        """Who is asked first. `first`: who caught it the last time."""
+        is_needless = mutant is not None and mutant.name in NEEDLESS
+        if (found := self._by_reach(mutant)) is not None:
+            return found[:QUICK] if is_needless else by_memory(first, self.provider) + found
+        return quick(mutant, self.provider) if is_needless else soon(mutant, first, self.provider)
+
+    def late(self, mutant: Mutant | None) -> list[Judge]:
+        """Who is asked then."""
+        return late(mutant, self.provider) if self._by_reach(mutant) is None else []
+
+    def _by_reach(self, mutant: Mutant | None) -> list[Judge] | None:
+        if mutant is None or self.reach is None:
+            return None
+        return self.reach.judges(mutant, sources(self.provider), self.provider)
+
+
 def run_all(
-    asked: Sequence[Mutant | None], kept: Kept, first: Mapping[str, str], most: int, provider: str = "clustered"
+    asked: Sequence[Mutant | None],
+    kept: Kept,
+    first: Mapping[str, str],
+    most: int,
+    court: Court = Court(),  # frozen
 ) -> Iterator[Result]:
     """Judge all that is not done (None: the source as it is), so many at a time; results as they come. Those that are not
     caught soon come last."""
@@ -94,20 +135,15 @@ def run_all(
     yield from (kept.now[name] for name in left if name in kept.now)
     left = {name: mutant for name, mutant in left.items() if name not in kept.now}
     who = {name: kept.earlier.get(name) or first.get(name, "") for name in left}
-    asked_soon = [
-        Job(mutant, quick(mutant, provider) if name in NEEDLESS else soon(mutant, who[name], provider), provider)
-        for name, mutant in left.items()
-    ]
-    for result in run(asked_soon, most):
+    jobs = [Job(mutant, court.soon(mutant, who[name]), court.provider) for name, mutant in left.items()]
+    for result in run(jobs, most):
         if result.by or result.name in NEEDLESS:
             del left[result.name]
             kept.add(result)
             yield result
         else:
             print(f"not soon: {result.name}", file=sys.stderr, flush=True)
-    jobs = [Job(mutant, late(mutant, provider), provider) for mutant in left.values()]
-    yield from (Result(job.name, "", "") for job in jobs if not job.judges)
-    for result in run([job for job in jobs if job.judges], most):
+    for result in run([Job(mutant, court.late(mutant), court.provider) for mutant in left.values()], most):
         kept.add(result)
         yield result
 
@@ -136,7 +172,15 @@ def main() -> int:
     known = page_of(options.provider)
     first = remembered([mutant.name for mutant in mutants], known.read_text() if known.exists() else "")
     results, fails_already = [], False
-    for result in run_all(asked, kept, first, options.jobs, options.provider):
+    reach = None
+    if len(asked) > FEW and not options.only_known:
+        try:
+            reach = told(options.provider, options.done and options.done.with_suffix(".reach"), kept.code)
+            asked = [mutant for mutant in asked if mutant is not None or reach is None]
+        except ValueError as error:
+            print(f"the source as it is fails already: {error}", flush=True)
+            return 1
+    for result in run_all(asked, kept, first, options.jobs, Court(options.provider, reach)):
         if not result.name and result.by:
             print(f"the source as it is fails already: {result}", flush=True)
             fails_already = True

@@ -51,8 +51,9 @@ class Job:
 
 def run(jobs: Sequence[Job], most: int) -> Iterator[Result]:
     """Do these, so many at a time; results as they come: all are judged by their first judge before one is by its second.
-    Raises `ValueError` for a mutant that can't be made."""
-    waiting = deque(jobs)
+    Nobody catches what has no judges. Raises `ValueError` for a mutant that can't be made."""
+    yield from (Result(job.name, "", "") for job in jobs if not job.judges)
+    waiting = deque(job for job in jobs if job.judges)
     running: dict[int, tuple[Job, int]] = {}
     while waiting or running:
         while waiting and len(running) < most:

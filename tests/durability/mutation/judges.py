@@ -13,11 +13,15 @@ import re
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 import attrs
 import pytest
 
 from tests.durability.mutation.mutants import ROOT, Kind, Mutant
+
+if TYPE_CHECKING:
+    from tests.durability.crash.workloads import Look
 
 TESTS = ("journal", "spool", "fsck", "clustered")
 """Directories of tests that judge; and those of faults."""
@@ -78,13 +82,15 @@ class Judge:
     only: str = ""
     provider: str = "clustered"
     """Whose crash points."""
+    order: tuple[str, ...] = ()
+    """Of these tests those with these node IDs, or of the selection those of these names, and no others, in this order."""
 
     def ask(self) -> tuple[str, str]:
         """Who caught the mutant that is in place, and what was seen; empty: nobody, nothing."""
         found = (
-            by_tests(self.tests, self.without)
+            by_tests(self.tests, self.without, self.order)
             if self.tests
-            else by_crash_points(self.provider, self.begin, self.end, self.only)
+            else by_crash_points(self.provider, self.begin, self.end, self.order or ((self.only,) if self.only else ()))
         )
         return next(found, ("", ""))
 
@@ -92,9 +98,9 @@ class Judge:
 def soon(mutant: Mutant | None, first: str = "", provider: str = "clustered") -> list[Judge]:
     """Who is asked first, one after the other. None: about the source as it is. `first`: who caught it the last time."""
     if provider in NO_PROVIDERS:
-        return [*_remembered(first, provider), Judge(NO_PROVIDERS[provider])]
+        return [*by_memory(first, provider), Judge(NO_PROVIDERS[provider])]
     if provider != "clustered":
-        return _remembered(first, provider) + _of_shared(mutant, provider) + _soon_of_another(mutant, provider)
+        return by_memory(first, provider) + _of_shared(mutant, provider) + _soon_of_another(mutant, provider)
     own = _own(mutant)
     narrow = [f"test_{PurePath(mutant.path).stem}.py" if mutant else "", "test_batch_checks.py", "test_read_checks.py"]
     found = tuple(f"{own}/{name}" for name in narrow if name and (ROOT / "tests" / own / name).exists())
@@ -106,10 +112,10 @@ def soon(mutant: Mutant | None, first: str = "", provider: str = "clustered") ->
     asked += [*([Judge(long)] if long else []), after]
     if own == REPAIR:
         asked = [near[0], Judge(tuple(name for name in REPAIRS if name not in found))]
-    return _remembered(first, provider) + asked
+    return by_memory(first, provider) + asked
 
 
-def _remembered(first: str, provider: str) -> list[Judge]:
+def by_memory(first: str, provider: str) -> list[Judge]:
     """Who caught it the last time."""
     if first.startswith(CRASHES):
         return [Judge(only=first.removeprefix(CRASHES), provider=provider)]
@@ -180,23 +186,38 @@ def _own(mutant: Mutant | None) -> str:
     return next((directory for directory in TESTS if directory in parts), "clustered")
 
 
-def by_crash_points(
-    provider: str = "clustered", begin: int = 0, end: int | None = None, only: str = ""
-) -> Iterator[tuple[str, str]]:
-    """Who caught it and what was seen. Of the selection those from `begin` to `end`, or the one of this name."""
+def looks_of(provider: str) -> list[Look]:
+    """The selection of crash points of a provider."""
     from tests.durability.crash.catalogue import catalogue_of
-    from tests.durability.crash.explorer import Explorer
-    from tests.durability.crash.knowledge import Broken
     from tests.durability.crash.workloads import quick_selection
     from tests.durability.subjects.named import SUBJECTS
 
-    subject = SUBJECTS[provider]
-    for look in quick_selection(catalogue_of(subject))[begin:end]:
-        if only not in ("", str(look)):
-            continue
+    return quick_selection(catalogue_of(SUBJECTS[provider]))
+
+
+def explore(provider: str, look: Look) -> None:
+    """Look at the crash points of one workload. Raises `Broken`."""
+    from tests.durability.crash.explorer import Explorer
+    from tests.durability.subjects.named import SUBJECTS
+
+    explorer = Explorer(SUBJECTS[provider], hardlinks=look.before, then=look.after)
+    explorer.explore(look.task.names, look.task.depth, whole=len(look.task.names) > 1)
+
+
+def by_crash_points(
+    provider: str = "clustered", begin: int = 0, end: int | None = None, order: Sequence[str] = ()
+) -> Iterator[tuple[str, str]]:
+    """Who caught it and what was seen. Of the selection those from `begin` to `end`, or those of these names in this
+    order."""
+    from tests.durability.crash.knowledge import Broken
+
+    looks = looks_of(provider)[begin:end]
+    if order:
+        named = {str(look): look for look in looks}
+        looks = [named[name] for name in order if name in named]
+    for look in looks:
         try:
-            explorer = Explorer(subject, hardlinks=look.before, then=look.after)
-            explorer.explore(look.task.names, look.task.depth, whole=len(look.task.names) > 1)
+            explore(provider, look)
         except Broken as broken:
             yield f"{CRASHES}{look}", str(broken).split("\n")[0]
         except Exception as error:
@@ -204,11 +225,17 @@ def by_crash_points(
             yield f"{CRASHES}{look}", f"fails outright: {error!r} in {last.name}"
 
 
-def by_tests(names: Sequence[str], without: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
-    """The same. `names`: below `tests/`."""
+def by_tests(names: Sequence[str], without: Sequence[str] = (), order: Sequence[str] = ()) -> Iterator[tuple[str, str]]:
+    """The same. `names`: below `tests/`. `order`: of these tests those with these node IDs, in this order."""
+    places = {node_id: place for place, node_id in enumerate(order)}
 
     class Listener:
         failed: tuple[str, str] | None = None
+
+        @pytest.hookimpl(trylast=True)
+        def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+            if places:
+                items[:] = sorted((item for item in items if item.nodeid in places), key=lambda item: places[item.nodeid])
 
         def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
             if report.failed and self.failed is None:

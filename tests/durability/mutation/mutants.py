@@ -151,7 +151,12 @@ class Mutant:
     @property
     def module(self) -> str:
         """The dotted name of what is changed."""
-        return self.path.removesuffix(".py").replace("/", ".")
+        return module_of(self.path)
+
+
+def module_of(path: str) -> str:
+    """The dotted name of a file of the source."""
+    return path.removesuffix(".py").replace("/", ".")
 
 
 @attrs.frozen(eq=False)
