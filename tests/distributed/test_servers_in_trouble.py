@@ -6,6 +6,7 @@ before."""
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import attrs
 import pytest
@@ -20,12 +21,15 @@ from mailismus.queue.providers.distributed.format.share import ShareName
 from mailismus.queue.providers.distributed.format.tables import DELETED
 from mailismus.queue.providers.distributed.identity.claims import ClaimAnswer, Claims
 from mailismus.queue.providers.distributed.provider import DistributedQueue
-from mailismus.queue.providers.distributed.settle.settling import ShareSettling
+from mailismus.queue.providers.distributed.settle import settling
 from tests.contracts.bench import LATER_REPLY, addresses
 from tests.distributed.models.fates import Fate
 from tests.distributed.servers import Node, Servers
 
 NAMES = ("a", "b")
+FORGOTTEN_TURNS = 60
+"""Until new mail that was never acknowledged, and whose server was killed before its trigger was durable, comes all the
+same."""
 ASKED_AGAIN_S = 3.0
 """Behind a call that has failed, until the same outcome is surely asked for again, and durable."""
 ACTS = st.one_of(
@@ -192,7 +196,9 @@ class Trial:
             for name in NAMES:
                 self._end(name, is_delivered=True)
                 self._end(name, is_delivered=True)
-        for _ in range(14):
+        for turn in range(14 + FORGOTTEN_TURNS):
+            if turn >= 14 and not any(node.search() for node in self.nodes.values()):
+                break
             self.servers.advance(15)
             for name in NAMES:
                 self._take(name)
@@ -210,7 +216,10 @@ class Trial:
         assert not twice, "delivered twice"
 
 
-def run(acts: list[tuple[object, ...]]) -> None:
+Course = Sequence[tuple[object, ...]]
+
+
+def run(acts: Course) -> None:
     trial = Trial()
     for kind, *given_ in acts:
         if kind == "wait":
@@ -256,7 +265,7 @@ def test_an_outcome_that_is_not_durable_at_a_kill_may_be_repeated() -> None:
 
 
 @pytest.mark.parametrize("course", [STOOD_STILL, CUT_OFF, NOT_ASKED_AGAIN])
-def test_the_courses_of_the_next_tests_double_nothing(course: list[tuple[object, ...]]) -> None:
+def test_the_courses_of_the_next_tests_double_nothing(course: Course) -> None:
     run(course)
 
 
@@ -276,15 +285,20 @@ def test_without_claims_the_trial_fails(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_where_a_refused_outcome_is_not_asked_again_the_trial_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def write_once(settling: ShareSettling, writes: object) -> None:
-        try:
-            await settling._write(writes)  # type: ignore[arg-type]
-        except StorageError:
-            pass
-
-    monkeypatch.setattr(ShareSettling, "write_surely", write_once)
+    monkeypatch.setattr(settling, "PAUSE_S", 3600.0)
     with pytest.raises(AssertionError, match="delivered twice"):
         run(NOT_ASKED_AGAIN)
+
+
+def test_a_share_with_several_rows_that_are_early_is_published_by_its_heir() -> None:
+    run(
+        [
+            *(("take", "a"), ("wait", 40), ("take", "a"), ("defer", "a"), ("freeze", "a", 6), ("wait", 12), ("kill", "a")),
+            *(("wait", 2), ("put", "a"), ("put", "a"), ("put", "a"), ("kill", "b"), ("put", "a"), ("put", "a")),
+            *(("put", "a"), ("kill", "a"), ("wait", 27), ("kill", "b"), ("wait", 25), ("deliver", "b"), ("wait", 1)),
+            ("freeze", "b", 24),
+        ]
+    )
 
 
 @pytest.mark.exhaustive
