@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Coroutine
 from typing import Any, TypeVar, cast
 
 from twisted.internet.defer import Deferred
@@ -79,6 +80,10 @@ class Servers:
         if isinstance(results[0], Failure):
             results[0].raiseException()
         return cast(T, results[0])
+
+    def wait_for(self, call: Coroutine[Deferred[Any], Any, T]) -> T:
+        """The result of a coroutine."""
+        return self.wait(Deferred.fromCoroutine(call))
 
     def now(self) -> float:
         return float(self.clock.seconds())

@@ -74,6 +74,7 @@ def test_no_two_have_it_whatever_becomes_of_the_calls(steps: list[tuple[int, lis
                 world.wait(each.lease.renew())
             except StoreFailure:
                 pass
+        one.server.rows.fates.forget()  # a call without an answer takes seconds: leases would end while it is looked
         relying = [each for each in servers if each.lease.is_sure]
         assert sum(each.has_it() for each in relying) <= 1
 

@@ -154,7 +154,7 @@ def test_a_broker_that_was_wiped_has_no_queue_and_has_told_its_consumers() -> No
     harness.model.wipe()
     harness.model.clock.advance(0)
     assert receiver.losses == 1
-    assert outcome(harness, lambda: client.publish("q", b"1")) == "NotDone"
+    assert outcome(harness, lambda: client.publish("q", b"1")) == "QueueMissing"
     assert harness.wait(client.declare(["q"])) == ["q"]
 
 

@@ -250,6 +250,47 @@ def test_a_report_and_its_bounces_are_one_whatever_becomes_of_the_calls(
         assert ids(bench.take()) == [QueueId(report.draft.spool_id, 1)]
 
 
+@pytest.mark.parametrize("fate", [Fate.UNANSWERED, Fate.NEVER, Fate.NOT_DONE])
+@pytest.mark.parametrize("after_s", [0.0, 1.0, 5.0, 11.0])
+def test_a_report_whose_server_dies_before_its_trigger_is_durable_goes_out_all_the_same(fate: Fate, after_s: float) -> None:
+    harness = ModelHarness()
+    bench = Bench(harness, harness.make())
+    bench.put()
+    (bounce,) = bench.take_ids()
+    bench.commit((), [Settlement(bounce, Area.BOUNCES, bench.now(), 1, NO_REPLY)])
+    bench.take(Area.BOUNCES)
+    report = bench.submission([b"a@b.example"], sender=b"")
+    assert harness.server is not None
+    harness.server.broker.fates.plan(*[fate] * 5, call="publish")
+    told: list[object] = []
+    bench.queue.commit([report], [Settlement(bounce, None)]).addBoth(told.append)
+    harness.advance(0.1)
+    harness.advance(after_s)
+    harness.crash_only()
+    again = Bench(harness, harness.make())
+    taken: list[QueueId] = []
+    for _ in range(15):
+        harness.advance(10)
+        taken += [*again.take_ids(Area.BOUNCES), *again.take_ids()]
+    assert taken == [QueueId(report.draft.spool_id, 1)]
+
+
+def test_the_row_beside_a_report_s_trigger_publishes_nothing_once_that_is_durable(
+    harness: ModelHarness, bench: Bench
+) -> None:
+    bench.put()
+    (bounce,) = bench.take_ids()
+    bench.commit((), [Settlement(bounce, Area.BOUNCES, bench.now(), 1, NO_REPLY)])
+    bench.take(Area.BOUNCES)
+    report = bench.submission([b"a@b.example"], sender=b"")
+    bench.commit([report], [Settlement(bounce, None)])
+    assert harness.server is not None
+    before = harness.server.broker.fates.calls.count("publish")
+    harness.advance(200)
+    assert harness.server.broker.fates.calls.count("publish") == before
+    assert bench.take_ids() == [QueueId(report.draft.spool_id, 1)]
+
+
 def test_a_start_without_tables_is_refused() -> None:
     harness = ModelHarness()
     del harness.world.rows.tables[SERVERS.name]

@@ -1,9 +1,12 @@
 """Servers that stand still, die, lose their broker or hear no answers: nothing is lost, and nothing is delivered twice but
-what was on the wire of a server in such trouble."""
+what was on the wire of a server in such trouble, or had been delivered by one that was killed before the outcome was
+durable: its mark is not in the database at that moment, because a call of that server for the database has failed a moment
+before."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import attrs
 import pytest
@@ -13,11 +16,22 @@ from hypothesis import strategies as st
 from mailismus.errors import StorageError
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.providers.distributed.format.marks import WHOLE
+from mailismus.queue.providers.distributed.format.share import ShareName
+from mailismus.queue.providers.distributed.format.tables import DELETED
+from mailismus.queue.providers.distributed.identity.claims import ClaimAnswer, Claims
+from mailismus.queue.providers.distributed.provider import DistributedQueue
+from mailismus.queue.providers.distributed.settle import settling
 from tests.contracts.bench import LATER_REPLY, addresses
 from tests.distributed.models.fates import Fate
 from tests.distributed.servers import Node, Servers
 
 NAMES = ("a", "b")
+FORGOTTEN_TURNS = 60
+"""Until new mail that was never acknowledged, and whose server was killed before its trigger was durable, comes all the
+same."""
+ASKED_AGAIN_S = 3.0
+"""Behind a call that has failed, until the same outcome is surely asked for again, and durable."""
 ACTS = st.one_of(
     st.tuples(st.sampled_from(["put", "take", "deliver", "defer", "give back", "kill", "lose"]), st.sampled_from(NAMES)),
     st.tuples(st.just("wait"), st.sampled_from([1, 4, 7, 12, 25, 40])),
@@ -45,6 +59,15 @@ class Attempt:
         self.is_disturbed = True
 
 
+@attrs.frozen
+class Outcome:
+    """An entry that a server has delivered, and its share, in which the mark is to stand."""
+
+    name: str
+    queue_id: QueueId
+    share: ShareName
+
+
 class Trial:
     """Two servers, what is on their wires, and what was delivered."""
 
@@ -57,7 +80,8 @@ class Trial:
         self.put: set[QueueId] = set()
         self.delivered: Counter[QueueId] = Counter()
         self.allowed: Counter[QueueId] = Counter()
-        """Attempts of each entry that were disturbed."""
+        """Attempts of each entry that were disturbed, and outcomes that were not durable when their server was killed."""
+        self.outcomes: list[Outcome] = []
 
     def act(self, kind: str, name: str, *more: object) -> None:
         node = self.nodes[name]
@@ -72,6 +96,7 @@ class Trial:
         elif kind == "kill":
             self._disturb(name)
             node.kill()
+            self._forget_outcomes(name)
             self.held[name].clear()
             self.attempts = [one for one in self.attempts if one.name != name]
             self.servers.advance(1)
@@ -135,10 +160,30 @@ class Trial:
                 self.delivered[queue_id] += 1
                 lease = node.shared.parts.lease
                 self.allowed[queue_id] += attempt.is_disturbed or lease.epoch != attempt.epoch or not lease.is_sure
+                self._note_outcome(name, queue_id)
             area = None if is_delivered else Area.DEFERRED
             node.queue.commit([], [Settlement(queue_id, area, node.now() + 15, 1, LATER_REPLY)])
         self.servers.advance(0.01)
         self._begin(name)
+
+    def _note_outcome(self, name: str, queue_id: QueueId) -> None:
+        known = self.nodes[name].shared.parts.hand.index.messages.get(queue_id.spool_id)
+        held = None if known is None else known.shares.get(queue_id.number)
+        if held is not None:
+            self.outcomes.append(Outcome(name, queue_id, held.name))
+
+    def _forget_outcomes(self, name: str) -> None:
+        """A server was killed: what it had delivered, and could not make durable, may be delivered once more."""
+        until = self.nodes[name].clients.rows.fates.troubled_until + ASKED_AGAIN_S
+        is_explained = self.servers.now() <= until
+        for outcome in [one for one in self.outcomes if one.name == name]:
+            self.outcomes.remove(outcome)
+            self.allowed[outcome.queue_id] += is_explained and not self._is_durable(outcome)
+
+    def _is_durable(self, outcome: Outcome) -> bool:
+        share, numbers = outcome.share, (WHOLE, outcome.queue_id.number)
+        marks = (self.servers.world.rows.seen(DELETED, (*share.place.key, share.enqueue_id, number)) for number in numbers)
+        return any(mark is not None and mark["done_at"] is not None for mark in marks)
 
     def _disturb(self, name: str) -> None:
         for attempt in self.attempts:
@@ -151,7 +196,9 @@ class Trial:
             for name in NAMES:
                 self._end(name, is_delivered=True)
                 self._end(name, is_delivered=True)
-        for _ in range(14):
+        for turn in range(14 + FORGOTTEN_TURNS):
+            if turn >= 14 and not any(node.search() for node in self.nodes.values()):
+                break
             self.servers.advance(15)
             for name in NAMES:
                 self._take(name)
@@ -169,7 +216,10 @@ class Trial:
         assert not twice, "delivered twice"
 
 
-def run(acts: list[tuple[object, ...]]) -> None:
+Course = Sequence[tuple[object, ...]]
+
+
+def run(acts: Course) -> None:
     trial = Trial()
     for kind, *given_ in acts:
         if kind == "wait":
@@ -194,6 +244,59 @@ def test_a_server_that_stood_still_begins_to_consume_once() -> None:
         [
             *(("put", "a"), ("put", "b"), ("freeze", "a", 6), ("freeze", "b", 24)),
             *(("put", "a"), ("put", "a"), ("put", "a"), ("freeze", "b", 15), ("freeze", "b", 15)),
+        ]
+    )
+
+
+REFUSED_ONCE = [*(("put", "a"), ("put", "b"), ("take", "b"), ("trouble", "b", 1, [Fate.NOT_DONE]), ("deliver", "b"))]
+"""The database refuses the outcome of a delivery, which is asked again a second later."""
+NOT_ASKED_AGAIN = [*REFUSED_ONCE, ("wait", 4), ("kill", "b")]
+STOOD_STILL = [
+    *(("put", "a"), ("put", "b"), ("take", "a"), ("freeze", "a", 60), ("take", "b"), ("deliver", "b"), ("deliver", "b")),
+    *(("wait", 4), ("deliver", "a"), ("deliver", "a")),
+]
+"""A job waits in the memory of a server that stands still; another one delivers it meanwhile."""
+CUT_OFF = [*(("put", "a"), ("put", "b"), ("put", "a"), ("put", "a"), ("wait", 4), ("lose", "a"))]
+"""Triggers are delivered again, to another server than that which has claimed the shares meanwhile."""
+
+
+def test_an_outcome_that_is_not_durable_at_a_kill_may_be_repeated() -> None:
+    run([*REFUSED_ONCE, ("kill", "b")])
+
+
+@pytest.mark.parametrize("course", [STOOD_STILL, CUT_OFF, NOT_ASKED_AGAIN])
+def test_the_courses_of_the_next_tests_double_nothing(course: Course) -> None:
+    run(course)
+
+
+def test_without_the_question_before_each_attempt_the_trial_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DistributedQueue, "may_try", lambda queue, spool_id: True)
+    with pytest.raises(AssertionError, match="delivered twice"):
+        run(STOOD_STILL)
+
+
+def test_without_claims_the_trial_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def claim(claims: Claims, share: object) -> ClaimAnswer:
+        return ClaimAnswer.NONE
+
+    monkeypatch.setattr(Claims, "claim", claim)
+    with pytest.raises(AssertionError, match="delivered twice"):
+        run(CUT_OFF)
+
+
+def test_where_a_refused_outcome_is_not_asked_again_the_trial_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settling, "PAUSE_S", 3600.0)
+    with pytest.raises(AssertionError, match="delivered twice"):
+        run(NOT_ASKED_AGAIN)
+
+
+def test_a_share_with_several_rows_that_are_early_is_published_by_its_heir() -> None:
+    run(
+        [
+            *(("take", "a"), ("wait", 40), ("take", "a"), ("defer", "a"), ("freeze", "a", 6), ("wait", 12), ("kill", "a")),
+            *(("wait", 2), ("put", "a"), ("put", "a"), ("put", "a"), ("kill", "b"), ("put", "a"), ("put", "a")),
+            *(("put", "a"), ("kill", "a"), ("wait", 27), ("kill", "b"), ("wait", 25), ("deliver", "b"), ("wait", 1)),
+            ("freeze", "b", 24),
         ]
     )
 

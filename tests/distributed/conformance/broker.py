@@ -9,7 +9,7 @@ import pytest
 from twisted.internet.defer import Deferred, gatherResults
 
 from mailismus.queue.providers.distributed.stores.broker import IBroker, IConsumer, TriggerDelivery
-from mailismus.queue.providers.distributed.stores.failure import NotDone
+from mailismus.queue.providers.distributed.stores.failure import QueueMissing
 from tests.distributed.conformance.harness import BrokerHarness
 
 SETTLE_S = 0.3
@@ -99,7 +99,7 @@ class BrokerContract:
         for result in results:
             try:
                 harness.wait(result)
-            except NotDone as error:
+            except QueueMissing as error:
                 outcomes.append(absent in str(error))
             else:
                 outcomes.append(False)
@@ -108,9 +108,9 @@ class BrokerContract:
         assert self.received(harness, receiver, 2) == [b"1", b"3"]
 
     def test_no_queue_can_be_consumed_that_is_not_there(self, harness: BrokerHarness, broker: IBroker, queue: str) -> None:
-        with pytest.raises(NotDone):
+        with pytest.raises(QueueMissing):
             harness.wait(broker.consume(harness.name("absent"), 1, Receiver()))
-        with pytest.raises(NotDone):
+        with pytest.raises(QueueMissing):
             harness.wait(broker.depth(harness.name("absent")))
         self.publish(harness, broker, queue, b"the client is well")
 

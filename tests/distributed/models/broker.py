@@ -10,7 +10,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 
 from mailismus.queue.providers.distributed.stores.broker import IConsumer, TriggerDelivery, TriggerReceiver
-from mailismus.queue.providers.distributed.stores.failure import NotDone
+from mailismus.queue.providers.distributed.stores.failure import NotDone, QueueMissing
 from tests.distributed.models.fates import Fates
 
 STORE = "broker"
@@ -36,6 +36,8 @@ class BrokerModel:
         self.clock = clock
         self.queues: dict[str, _Queue] = {}
         self.listeners: dict[str, list[_Listener]] = {}
+        self.stuck: set[str] = set()
+        """Queues that are there and can't be used, until they are removed."""
         self._last = 0
 
     def client(self, clock: Clock | None = None) -> ModelBroker:
@@ -43,9 +45,9 @@ class BrokerModel:
         return ModelBroker(self, clock or self.clock)
 
     def queue(self, name: str) -> _Queue:
-        """A queue. Raises `NotDone`."""
+        """A queue. Raises `QueueMissing`."""
         if name not in self.queues:
-            raise NotDone(STORE, f"there is no queue {name}")
+            raise QueueMissing(STORE, f"there is no queue {name}")
         return self.queues[name]
 
     def add(self, name: str, body: bytes) -> None:
@@ -171,6 +173,7 @@ class ModelBroker:
 
     def remove(self, queue: str) -> Deferred[None]:
         def act() -> None:
+            self._model.stuck.discard(queue)
             for consumer in list(self._model.queues.pop(queue, _Queue()).consumers):
                 consumer.lose()
 
@@ -181,6 +184,8 @@ class ModelBroker:
 
     def consume(self, queue: str, prefetch: int, receiver: TriggerReceiver) -> Deferred[IConsumer]:
         def act() -> IConsumer:
+            if queue in self._model.stuck:
+                raise NotDone(STORE, "the connection was closed")
             consumer = ModelConsumer(self._model, self._clock, queue, prefetch, receiver)
             self._model.queue(queue).consumers.append(consumer)
             self._consumers.append(consumer)

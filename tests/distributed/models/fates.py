@@ -14,6 +14,7 @@ from mailismus.queue.providers.distributed.stores.failure import NotDone, Unansw
 
 T = TypeVar("T")
 TIMEOUT_S = 10.0
+NEED_ROOM = frozenset({"put", "publish", "tell"})
 
 
 class Fate(enum.Enum):
@@ -40,16 +41,36 @@ class Fates:
         """Names of the calls so far."""
         self.is_away = False
         """Whether the store can't be reached: every call is not done."""
+        self.troubled_until = 0.0
+        """When the caller of the last call that was not done, or not answered, has heard of that."""
+        self.is_full = False
+        """Whether the store has no room: what puts something there is not done."""
+        self.is_silent = False
+        """Whether the store is frozen: no call is done or answered."""
 
     def plan(self, *fates: Fate, call: str = "") -> None:
         """The next calls, or the next ones of that name, have these fates."""
         self._planned.extend((call, fate) for fate in fates)
+
+    def forget(self) -> None:
+        """What is planned and was not met yet does not happen: from now on all are done."""
+        self._planned.clear()
 
     def carry_out(self, call: str, act: Callable[[], T], *, is_reading: bool = False) -> Deferred[T]:
         """Let a call have its fate. `act` may raise `NotDone`: the store refuses."""
         fate = self._next(call)
         self.calls.append(call)
         done: Deferred[T] = Deferred()
+        if self.is_silent:
+            failure = NotDone if is_reading else Unanswered
+            self._clock.callLater(TIMEOUT_S, done.errback, failure(self._store, "no answer"))
+            return done
+        if self.is_full and call in NEED_ROOM:
+            self._clock.callLater(0.0, done.errback, NotDone(self._store, "no room", is_full=True))
+            return done
+        if fate is not Fate.DONE:
+            unheard_s = 0.0 if fate is Fate.NOT_DONE or is_reading else TIMEOUT_S
+            self.troubled_until = max(self.troubled_until, self._clock.seconds() + unheard_s)
         if fate is Fate.NOT_DONE or (is_reading and fate is not Fate.DONE):
             self._clock.callLater(0.0, done.errback, NotDone(self._store, "it refused"))
         elif fate is Fate.DONE:

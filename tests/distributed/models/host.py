@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
+from twisted.internet.error import AlreadyCalled, AlreadyCancelled
 from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.task import Clock
 
@@ -15,20 +16,22 @@ class HostClock(Clock):
     def __init__(self, world: Clock) -> None:
         super().__init__()
         self._world = world
-        self._held: list[Callable[[], object]] = []
+        self._held: list[_HostCall] = []
         self.is_frozen = self.is_dead = False
 
     def seconds(self) -> float:
         return float(self._world.seconds())
 
     def callLater(self, delay: float, callable: Callable[..., object], *args: Any, **kw: Any) -> IDelayedCall:  # noqa: A002  # Twisted's
-        return self._world.callLater(delay, self._run, lambda: callable(*args, **kw))
+        call = _HostCall(lambda: callable(*args, **kw))
+        call.begin(self._world.callLater(delay, self._run, call))
+        return cast(IDelayedCall, call)
 
-    def _run(self, call: Callable[[], object]) -> None:
+    def _run(self, call: _HostCall) -> None:
         if self.is_frozen:
             self._held.append(call)
         elif not self.is_dead:
-            call()
+            call.run()
 
     def freeze(self) -> None:
         """SIGSTOP."""
@@ -45,3 +48,36 @@ class HostClock(Clock):
         """SIGKILL."""
         self.is_dead = True
         self._held.clear()
+
+
+class _HostCall:
+    """`IDelayedCall`. A process that stands still does not notice that its time has come, and may cancel it yet."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self._call = call
+        self._of_world: IDelayedCall | None = None
+        self._is_called = self._is_cancelled = False
+
+    def begin(self, of_world: IDelayedCall) -> None:
+        """The world will run it."""
+        self._of_world = of_world
+
+    def run(self) -> None:
+        """Its time has come."""
+        if not self._is_cancelled:
+            self._is_called = True
+            self._call()
+
+    def active(self) -> bool:
+        """Whether it will come."""
+        return not (self._is_called or self._is_cancelled)
+
+    def cancel(self) -> None:
+        """It does not come."""
+        if self._is_called:
+            raise AlreadyCalled
+        if self._is_cancelled:
+            raise AlreadyCancelled
+        self._is_cancelled = True
+        if self._of_world is not None and self._of_world.active():
+            self._of_world.cancel()

@@ -4,17 +4,21 @@ Rooms, bottom first:
 
     stores      what the queue asks of a broker, a database and an object store: interfaces and clients
     format      tables, slices, triggers, marks and due rows. Pure
+    circuits    a store that fails is left alone, and probed
     view        the settings of slices and buckets, and the record of what they were
+    identity    epochs, the ids of messages, leases, claims, tasks, the database's clock
     setup       makes what a queue needs in its stores, and tells what is missing
-    identity    epochs, the ids of messages, leases, claims
     enqueue     how a message gets in
     content     contents of messages
     due         what waits for its time
     hand        the shares that the broker told of, and their entries in memory
     settle      how entries end, or move into another share
-    browse      listings, counts, flushes, and the clean-up of slices
+    browse      listings, counts, flushes, the clean-up of slices, and queues of the broker that are filled again
     commits     commits of messages and settlements, and how their ends are told
     duties      leases are renewed, what is here for long is claimed, the browse starts are moved
+    probes      how each store is asked whether it is well again
+    admission   whether mail is taken, and whether entries are handed out
+    watching    what is looked at now and then: the database's clock, the dead queue, lost queues
     parts       the parts of one queue, by name
     provider    `DistributedQueue`
     assembly    the wiring

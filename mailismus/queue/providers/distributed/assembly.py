@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -12,28 +12,40 @@ from twisted.logger import Logger
 
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
+from mailismus.queue.providers.distributed.admission import MailAdmission
+from mailismus.queue.providers.distributed.browse.forgotten import Forgotten
 from mailismus.queue.providers.distributed.browse.hurry import Hurrying
+from mailismus.queue.providers.distributed.browse.refilling import Refilling
 from mailismus.queue.providers.distributed.browse.search import Searching
 from mailismus.queue.providers.distributed.browse.starts import Starts
+from mailismus.queue.providers.distributed.circuits.circuit import Circuit
+from mailismus.queue.providers.distributed.circuits.guarded import Circuits, guard, make_circuits
+from mailismus.queue.providers.distributed.circuits.probing import Probing
 from mailismus.queue.providers.distributed.commits import CommitParts, Commits
+from mailismus.queue.providers.distributed.content.absent import AbsentContents
 from mailismus.queue.providers.distributed.content.kept import KeptContents
+from mailismus.queue.providers.distributed.content.looking import ContentLooking
 from mailismus.queue.providers.distributed.content.stored import StoredContents
 from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.duties import Duties
 from mailismus.queue.providers.distributed.enqueue.steps import EnqueueClock, Enqueueing
 from mailismus.queue.providers.distributed.format.ids import ShareIds
 from mailismus.queue.providers.distributed.format.share import Share, ShareName
-from mailismus.queue.providers.distributed.hand.consuming import AreaConsumer
+from mailismus.queue.providers.distributed.hand.consuming import AreaConsumer, QueueTrouble
 from mailismus.queue.providers.distributed.hand.giving_back import LongGiveBacks
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import HeldShare
 from mailismus.queue.providers.distributed.hand.loading import TriggerLoading
 from mailismus.queue.providers.distributed.hand.owning import OwnClock, Owning
+from mailismus.queue.providers.distributed.hand.reading import Condition, read_share
 from mailismus.queue.providers.distributed.identity.claims import Claims
+from mailismus.queue.providers.distributed.identity.clock import DatabaseClock
 from mailismus.queue.providers.distributed.identity.epochs import Epochs
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
+from mailismus.queue.providers.distributed.identity.tasks import ServerTasks
 from mailismus.queue.providers.distributed.parts import DistributedParts
+from mailismus.queue.providers.distributed.probes import make_probes
 from mailismus.queue.providers.distributed.provider import DistributedQueue
 from mailismus.queue.providers.distributed.settle.finding import ShareFinding
 from mailismus.queue.providers.distributed.settle.settling import ShareSettling
@@ -41,6 +53,7 @@ from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 from mailismus.queue.providers.distributed.view.current import CurrentView
 from mailismus.queue.providers.distributed.view.history import ViewHistory
+from mailismus.queue.providers.distributed.watching import Watching
 from mailismus.spool.budget import Budget
 
 DRAFT_BYTES = 128 << 20
@@ -72,11 +85,20 @@ class _Later:
     def __init__(self) -> None:
         self._fire: Callable[[set[Area]], None] = lambda areas: None
         self._over: Callable[[int], None] = lambda outcomes: None
+        self._resume: Callable[[], None] = lambda: None
         self._owning: Owning | None = None
+        self._refilling: Refilling | None = None
 
-    def listen(self, fire: Callable[[set[Area]], None], over: Callable[[int], None], owning: Owning) -> None:
+    def listen(
+        self,
+        fire: Callable[[set[Area]], None],
+        over: Callable[[int], None],
+        resume: Callable[[], None],
+        owning: Owning,
+        refilling: Refilling,
+    ) -> None:
         """Call these from now on."""
-        self._fire, self._over, self._owning = fire, over, owning
+        self._fire, self._over, self._resume, self._owning, self._refilling = fire, over, resume, owning, refilling
 
     def fire(self, areas: set[Area]) -> None:
         """Entries of these areas may be taken."""
@@ -85,6 +107,20 @@ class _Later:
     def over(self, outcomes: int) -> None:
         """So many messages are over."""
         self._over(outcomes)
+
+    def resume(self) -> None:
+        """Entries may be handed out again."""
+        self._resume()
+
+    def missing(self) -> None:
+        """A queue of the broker is not there."""
+        if self._refilling is not None:
+            self._refilling.missing()
+
+    def stuck(self, area: Area) -> None:
+        """The broker's queue of an area can't be consumed."""
+        if self._refilling is not None:
+            self._refilling.stuck(area)
 
     def left(self, name: ShareName) -> None:
         """A claimed share has left the hand, and lives on."""
@@ -97,8 +133,10 @@ class _Later:
             self._owning.stray(held)
 
 
-def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> DistributedQueue:
+def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> DistributedQueue:
     """Make the queue of these stores."""
+    circuits = make_circuits(terms.elapsed)
+    stores = guard(unguarded, circuits)
     now, rows = terms.now, stores.rows
 
     later = _Later()
@@ -113,15 +151,20 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
     clock = EnqueueClock(now, terms.elapsed, pause, epoch)
     new_id = ShareIds(now, terms.random_bits)
     view = CurrentView(ViewHistory(rows, terms.name, now), terms.view)
-    ids = ServerSpoolIds(Epochs(rows, terms.name, now), view.writing, now)
+    epochs = Epochs(rows, terms.name, now)
+    ids = ServerSpoolIds(epochs, view.writing, now)
+    probing = Probing(make_probes(unguarded, circuits, lambda: epochs.last_row), reactor)
+    database_clock, absent = DatabaseClock(rows, now), AbsentContents()
+    admission = MailAdmission(lease, circuits, database_clock, absent)
     kept = KeptContents(KEPT_BYTES)
     hand = Hand(later.fire, later.left, later.strayed)
     firing = Firing(stores, reactor, now, lease)
     own_clock = OwnClock(now, terms.elapsed, epoch, pause)
     owning = Owning(rows, Claims(rows, lease), hand, firing, own_clock)
     loading = TriggerLoading(hand, stores, owning, lease, reactor, own_clock)
+    trouble = QueueTrouble(later.missing, later.stuck)
     consumers = tuple(
-        AreaConsumer(stores.broker, area, terms.prefetch, reactor, loading.add, hand.drop_lost) for area in Area
+        AreaConsumer(stores.broker, area, terms.prefetch, reactor, loading.add, hand.drop_lost, trouble) for area in Area
     )
     finding = ShareFinding(rows, view.bucket_counts)
 
@@ -147,13 +190,33 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
         found = await searching.shares_of(spool_id)
         return found[0].share if found else None
 
+    async def lives(share: Share) -> bool:
+        return (await read_share(rows, share.name)).condition is Condition.LIVES
+
+    def here() -> Iterator[tuple[SpoolId, str]]:
+        for held in hand.shares.values():
+            if held.share is not None:
+                yield held.share.message.spool_id, held.share.blob.key
+
+    looking = ContentLooking(stores.objects, kept, absent, here, reactor, later.resume)
+    hurrying = Hurrying(stores, hand, starts, searching, firing, now, epoch)
+    refilling = Refilling(stores, circuits.broker, ServerTasks(rows, lease), hurrying, now)
+    forgotten = Forgotten(stores, hand, lease, hurrying, now)
+    watching = Watching(stores.broker, database_clock, refilling, forgotten, reactor)
     duties = Duties(
         *(lease, ids, consumers, hand, owning, firing, starts, view, reactor, terms.chance),
         pace=lambda: view.writing().pace,
+        resumed=later.resume,
     )
     queue = DistributedQueue(
         DistributedParts(
             stores=stores,
+            circuits=circuits,
+            probing=probing,
+            admission=admission,
+            looking=looking,
+            refilling=refilling,
+            watching=watching,
             reactor=reactor,
             now=now,
             elapsed=terms.elapsed,
@@ -169,12 +232,29 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
             giving_back=LongGiveBacks(rows, hand, firing, owning, now, epoch),
             settling=settling,
             commits=commits,
-            contents=StoredContents(stores.objects, kept, find),
+            contents=StoredContents(stores.objects, kept, absent, find, lives),
             starts=starts,
             searching=searching,
-            hurrying=Hurrying(stores, hand, starts, searching, firing, now, epoch),
+            hurrying=hurrying,
             duties=duties,
         )
     )
-    later.listen(queue.fire, duties.finished, owning)
+    later.listen(queue.fire, duties.finished, queue.resume, owning, refilling)
+    probing.start()
+    looking.start()
+    _resume_when_closed(circuits, queue, consumers)
     return queue
+
+
+def _resume_when_closed(circuits: Circuits, queue: DistributedQueue, consumers: Sequence[AreaConsumer]) -> None:
+    def on_rows_or_objects(circuit: Circuit) -> None:
+        if circuit.is_closed:
+            queue.resume()
+
+    def on_broker(circuit: Circuit) -> None:
+        for consumer in consumers if circuit.is_closed else ():
+            consumer.hurry()
+
+    circuits.rows.listen(on_rows_or_objects)
+    circuits.objects.listen(on_rows_or_objects)
+    circuits.broker.listen(on_broker)

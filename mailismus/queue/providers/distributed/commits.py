@@ -165,7 +165,9 @@ class Commits:
             for spool_id, batch in batches:
                 if await parts.settling.complete(spool_id, batch):
                     gone.append(spool_id)
-        parts.firing.add([due for one in entered for due in one.due])
+        parts.firing.add([due for one in entered for due in (*one.due, *one.needless)])
+        for needless in (due for one in entered for due in one.needless):
+            parts.firing.forget(needless)
         self._refuse([share for one in entered for share in one.stale])
         return gone, [share for one in entered for share in one.plan.shares]
 

@@ -49,7 +49,10 @@ class Duties:
         reactor: IReactorTime,
         chance: Callable[[], float],
         pace: Callable[[], int],
+        resumed: Callable[[], None],
     ) -> None:
+        """`resumed`: told when the lease is sure again."""
+        self._resumed = resumed
         self._lease, self._ids, self._consumers = lease, ids, consumers
         self._hand, self._owning, self._firing, self._starts, self._view = hand, owning, firing, starts, view
         self._reactor, self._chance, self._pace = reactor, chance, pace
@@ -100,6 +103,7 @@ class Duties:
         self._renew_in(AGAIN_S)
 
     async def _keep(self) -> None:
+        was_sure = self._lease.is_sure
         if not self._is_lost and not await self._lease.renew():
             self._is_lost = True
             self._log.critical("The lease of this server was void: other servers may deliver what it had.")
@@ -112,4 +116,6 @@ class Duties:
             self._log.warn("This server serves its queue again.")
             for consumer in self._consumers:
                 await consumer.start()
+        if not was_sure and self._lease.is_sure:
+            self._resumed()
         self._firing.adopt(await self._lease.others())

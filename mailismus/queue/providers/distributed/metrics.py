@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mailismus.observe.metrics import Metric, gauge
+from mailismus.observe.metrics import Metric, counter, gauge
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.provider import DistributedQueue
 
@@ -25,7 +25,7 @@ class DistributedFigures:
 
     def refusals(self) -> Mapping[str, bool]:
         parts = self._queue.parts
-        return {"lease": not parts.lease.is_sure, "memory": parts.drafts.used >= parts.drafts.limit}
+        return {**parts.admission.reasons(), "memory": parts.drafts.used >= parts.drafts.limit}
 
 
 METRICS: tuple[Metric[DistributedQueue], ...] = (
@@ -33,6 +33,38 @@ METRICS: tuple[Metric[DistributedQueue], ...] = (
         "mailismus_distributed_lease",
         "1: this server serves the queue. 0: its lease is not sure.",
         lambda q: int(q.parts.lease.is_sure),
+    ),
+    gauge(
+        "mailismus_distributed_circuit_open",
+        "1: the store has failed and is left alone but for probes. 0: it is asked.",
+        lambda q: {(circuit.name,): int(not circuit.is_closed) for circuit in q.parts.circuits.all},
+        "store",
+    ),
+    counter(
+        "mailismus_distributed_circuit_openings_total",
+        "How often a store was left alone because it failed.",
+        lambda q: {(circuit.name,): circuit.openings for circuit in q.parts.circuits.all},
+        "store",
+    ),
+    gauge(
+        "mailismus_distributed_withheld",
+        "1: no entry is handed out, because a store, the lease or contents are missing.",
+        lambda q: int(bool(q.parts.admission.withheld())),
+    ),
+    gauge(
+        "mailismus_distributed_clock_ahead_seconds",
+        "Seconds that this server's clock is ahead of the database's, as of the last look.",
+        lambda q: q.parts.admission.clock.ahead_s,
+    ),
+    gauge(
+        "mailismus_distributed_dead_messages",
+        "Messages in the broker's queue mq.dead, as of the last look.",
+        lambda q: q.parts.watching.dead,
+    ),
+    counter(
+        "mailismus_distributed_refills_total",
+        "Queues of the broker that were lost and filled again by this server.",
+        lambda q: q.parts.refilling.refilled,
     ),
     gauge("mailismus_distributed_shares", "Shares in the hand of this server.", lambda q: len(q.parts.hand.shares)),
     gauge("mailismus_distributed_draft_bytes", "Bytes of messages that are coming in.", lambda q: q.parts.drafts.used),

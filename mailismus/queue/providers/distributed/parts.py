@@ -7,10 +7,15 @@ from collections.abc import Callable
 import attrs
 from twisted.internet.interfaces import IReactorTime
 
+from mailismus.queue.providers.distributed.admission import MailAdmission
 from mailismus.queue.providers.distributed.browse.hurry import Hurrying
+from mailismus.queue.providers.distributed.browse.refilling import Refilling
 from mailismus.queue.providers.distributed.browse.search import Searching
 from mailismus.queue.providers.distributed.browse.starts import Starts
+from mailismus.queue.providers.distributed.circuits.guarded import Circuits
+from mailismus.queue.providers.distributed.circuits.probing import Probing
 from mailismus.queue.providers.distributed.commits import Commits
+from mailismus.queue.providers.distributed.content.looking import ContentLooking
 from mailismus.queue.providers.distributed.content.stored import StoredContents
 from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.duties import Duties
@@ -24,14 +29,22 @@ from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpool
 from mailismus.queue.providers.distributed.settle.settling import ShareSettling
 from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.view.current import CurrentView
+from mailismus.queue.providers.distributed.watching import Watching
 from mailismus.spool.budget import Budget
 
 
 @attrs.frozen(eq=False)
 class DistributedParts:
-    """All of them. `now`: UTC seconds; `elapsed`: seconds that never jump; `drafts`: memory of all drafts."""
+    """All of them. `stores`: behind their circuits; `now`: UTC seconds; `elapsed`: seconds that never jump; `drafts`: memory
+    of all drafts."""
 
     stores: Stores
+    circuits: Circuits
+    probing: Probing
+    admission: MailAdmission
+    looking: ContentLooking
+    refilling: Refilling
+    watching: Watching
     reactor: IReactorTime
     now: Callable[[], float]
     elapsed: Callable[[], float]

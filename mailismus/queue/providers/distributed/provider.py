@@ -47,7 +47,7 @@ from mailismus.queue.providers.distributed.commits import MAX_ENVELOPE_BYTES
 from mailismus.queue.providers.distributed.content.draft import DraftInMemory
 from mailismus.queue.providers.distributed.hand.leaving import leave_all
 from mailismus.queue.providers.distributed.parts import DistributedParts
-from mailismus.queue.providers.distributed.setup import missing_things, not_set_up
+from mailismus.queue.providers.distributed.setup import are_queues_alone, missing_things, not_set_up
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 
 GIVE_UP_S = 5.0
@@ -78,12 +78,13 @@ class DistributedQueue:
         parts = self.parts
         try:
             missing = await missing_things(parts.stores)
-            if missing:
+            if not are_queues_alone(missing):
                 raise not_set_up(missing)
             await parts.view.adopt()
             await parts.lease.acquire(await parts.ids.start())
             await parts.starts.load()
             await parts.firing.start()
+            await parts.watching.start()
         except StoreFailure as failure:
             raise StartError(os.EX_TEMPFAIL, f"the queue can't be opened: {failure}") from failure
         parts.duties.start()
@@ -103,6 +104,9 @@ class DistributedQueue:
         if not parts.commits.is_idle:
             self._log.error("Closed while the stores don't answer; what was settled last may be tried again.")
         parts.duties.close()
+        parts.watching.close()
+        parts.refilling.close()
+        parts.looking.close()
         parts.owning.close()
         parts.firing.close()
         parts.loading.close()
@@ -110,6 +114,7 @@ class DistributedQueue:
         await leave_all(parts.hand, parts.stores.broker)
         for consumer in parts.consumers:
             await consumer.stop()
+        parts.probing.close()
         await parts.stores.close()
 
     # in
@@ -118,13 +123,14 @@ class DistributedQueue:
         """Why no mail is accepted now; empty: mail is accepted."""
         if not self._is_open:
             return "the queue is closed"
-        return "" if self.parts.lease.is_sure else "the lease of this server could not be renewed"
+        refused = self.parts.admission.refused()
+        return "" if refused is None else refused.text
 
     def draft(self) -> IDraft:
-        refusal = self.refusal()
+        parts, refusal = self.parts, self.refusal()
         if refusal:
-            raise Unavailable(refusal)
-        parts = self.parts
+            refused = parts.admission.refused()
+            raise Unavailable(refusal, refused is not None and refused.is_full)
         if parts.drafts.used >= parts.drafts.limit:
             raise Unavailable("there is no room in memory for another message")
         return DraftInMemory(parts.ids.next(), parts.drafts)
@@ -145,7 +151,7 @@ class DistributedQueue:
     # out
 
     def take(self, area: Area, limit: int, now: float, shares: Shares | None) -> Deferred[list[Message]]:
-        if not self.parts.lease.is_sure:
+        if self.parts.admission.withheld():
             return succeed([])
         taken = self._index.take(area, limit, now, shares)
         self.parts.loading.go_on()
@@ -170,7 +176,8 @@ class DistributedQueue:
 
     def ready(self, area: Area) -> Deferred[None]:
         due_at = self._index.next_due(area)
-        if self._index.has_ready(area) or (due_at is not None and due_at <= self.parts.now()):
+        is_there = self._index.has_ready(area) or (due_at is not None and due_at <= self.parts.now())
+        if is_there and not self.parts.admission.withheld():
             return succeed(None)
         waiting: Deferred[None] = Deferred(lambda gone: self._waiting[area].pop(gone, None))
         self._waiting[area][waiting] = None
@@ -184,6 +191,11 @@ class DistributedQueue:
                 if not deferred.called:  # a waiter that fired before may have cancelled it
                     deferred.callback(None)
 
+    def resume(self) -> None:
+        """Entries may be handed out again."""
+        if self._is_open and not self.parts.admission.withheld():
+            self.parts.reactor.callLater(0, self.fire, tuple(Area))
+
     def next_due(self, area: Area) -> float | None:
         ready = self.parts.now() if self._index.has_ready(area) else None  # its row is not known to wait any more
         times = (ready, self._index.next_due(area), self.parts.firing.next_due(area))
@@ -191,7 +203,7 @@ class DistributedQueue:
 
     def may_try(self, spool_id: SpoolId) -> bool:
         parts = self.parts
-        return parts.lease.is_sure and parts.hand.may_try(spool_id, parts.elapsed())
+        return not parts.admission.withheld() and parts.hand.may_try(spool_id, parts.elapsed())
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return self.parts.contents.read(spool_id)

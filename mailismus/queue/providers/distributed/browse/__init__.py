@@ -8,4 +8,6 @@ Modules:
     search      pages of a search, newest first
     counting    counts of all areas
     hurry       what waits is made due: flushes, and clocks that were set back
+    forgotten   new mail that nothing brings back
+    refilling   queues of the broker that were lost are filled again from the rows
 """

@@ -83,8 +83,13 @@ class Hurrying:
         async for living in self._all_of(Area.DEFERRED, gaps):
             yield living
 
-    async def _all_of(self, area: Area, gaps: list[Gap]) -> AsyncIterator[LivingShare]:
-        for start in self._starts.slices(area, self._now()):
+    async def living_in(self, area: Area, until: float | None = None) -> AsyncIterator[LivingShare]:
+        """All shares of an area of which something lives, up to the slice of a time. Raises `NotDone`."""
+        async for living in self._all_of(area, [], until):
+            yield living
+
+    async def _all_of(self, area: Area, gaps: list[Gap], until: float | None = None) -> AsyncIterator[LivingShare]:
+        for start in self._starts.slices(area, self._now() if until is None else until):
             for place in self._starts.places(area, start):
                 async for page in pages_of(self._stores.rows, place):
                     if page.gap is not None:

@@ -1,6 +1,7 @@
 """Contents from the object store: small ones whole, others in pieces, all of them checked by their sum.
 
-*Rule*: a content that is not there is `Unavailable`: where a bucket is the wrong one, no mail may come to its end by that.
+*Rules*: a content that is not there is `Unavailable`: where a bucket is the wrong one, no mail may come to its end by that.
+It is noted as absent if its share lives: another server may have delivered it a moment ago.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from twisted.internet.defer import Deferred
 from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.queue.content import IContent
+from mailismus.queue.providers.distributed.content.absent import AbsentContents
 from mailismus.queue.providers.distributed.content.kept import LARGEST, KeptContents
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
@@ -21,10 +23,18 @@ from mailismus.spool.content import WholeContent
 
 
 class StoredContents:
-    """The contents of one queue. `find`: a share of a message that is not in the hand. Raises `StoreFailure`."""
+    """The contents of one queue. `find`: a share of a message that is not in the hand; `lives`: whether anything of it is
+    left, by its marks. Both raise `StoreFailure`."""
 
-    def __init__(self, objects: IObjects, kept: KeptContents, find: Callable[[SpoolId], Awaitable[Share | None]]) -> None:
-        self._objects, self._kept, self._find = objects, kept, find
+    def __init__(
+        self,
+        objects: IObjects,
+        kept: KeptContents,
+        absent: AbsentContents,
+        find: Callable[[SpoolId], Awaitable[Share | None]],
+        lives: Callable[[Share], Awaitable[bool]],
+    ) -> None:
+        self._objects, self._kept, self._absent, self._find, self._lives = objects, kept, absent, find, lives
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         """As `IQueue.read`."""
@@ -38,10 +48,13 @@ class StoredContents:
             if share is None:
                 raise Unavailable(f"no message {name}")
             found = await self._objects.get(share.blob.key)
+            if found is None and await self._lives(share):
+                self._absent.missed(share.blob.key)
         except StoreFailure as failure:
             raise Unavailable(str(failure)) from failure
         if found is None:
             raise Unavailable(f"the content of message {name} is not in the object store: {share.blob.key}")
+        self._absent.found()
         size = share.message.stored_bytes
         if found.size_bytes != size:
             found.close()

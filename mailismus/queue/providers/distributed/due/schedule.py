@@ -26,7 +26,9 @@ class AreaSchedule:
         self.start = start
         self.read_to = start
         """The first slot that was not read: rows behind are known one by one, rows from here on by their slots."""
-        self._near: list[tuple[float, UUID, DueShare]] = []
+        self._near: list[tuple[float, UUID, int, DueShare]] = []
+        """A share may have several rows, which are early at the same time: the third decides between them."""
+        self._numbers = itertools.count()
         self._unpublished: dict[tuple[float, UUID], DueShare] = {}
         """Those of `_near`, and of what is being published."""
         self._of_others: dict[tuple[float, UUID], DueShare] = {}
@@ -49,7 +51,7 @@ class AreaSchedule:
 
     def _publish(self, due: DueShare, at: float) -> None:
         self._unpublished[due.key] = due
-        heapq.heappush(self._near, (at, due.name.enqueue_id, due))
+        heapq.heappush(self._near, (at, due.name.enqueue_id, next(self._numbers), due))
 
     def adopt(self, writers: Collection[int], before: float) -> None:
         """Publish rows of others: those whose writers are not among these, which have leases; and whatever is in a slot
@@ -75,7 +77,7 @@ class AreaSchedule:
         """Those whose time has come. Each is given back by `published` or `again`."""
         found = []
         while self._near and self._near[0][0] <= now:
-            due = heapq.heappop(self._near)[2]
+            due = heapq.heappop(self._near)[-1]
             if due.key in self._unpublished:
                 found.append(due)
         return found
@@ -86,7 +88,7 @@ class AreaSchedule:
 
     def again(self, due: DueShare) -> None:
         """It could not be published."""
-        heapq.heappush(self._near, (due.due_at, due.name.enqueue_id, due))
+        heapq.heappush(self._near, (due.due_at, due.name.enqueue_id, next(self._numbers), due))
 
     def next_near(self) -> float | None:
         """When the next row is to be published that is known one by one."""

@@ -15,7 +15,7 @@ import attrs
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Message, Placement
-from mailismus.queue.providers.distributed.format.due import DueShare, due_row, due_share
+from mailismus.queue.providers.distributed.format.due import DueKind, DueShare, due_row, due_share
 from mailismus.queue.providers.distributed.format.marks import trigger_of
 from mailismus.queue.providers.distributed.format.share import (
     Blob,
@@ -56,19 +56,27 @@ class Publication:
 
 @attrs.frozen
 class EnqueuePlan:
-    """`shares` are durable by `writes`, before a trigger is published. `due`: those that wait."""
+    """`shares` are durable by `writes`, before a trigger is published. `due`: those that wait. `heirs`: rows of those that
+    do not, for the case that this server ends before their triggers are durable."""
 
     shares: tuple[Share, ...]
     writes: tuple[Write, ...]
     publications: tuple[Publication, ...]
     due: tuple[DueShare, ...]
+    heirs: tuple[DueShare, ...] = ()
 
 
 def plan_enqueue(
-    arrived: Arrived, view: ViewSettings, epoch_slice: float, now: float, new_id: Callable[[], UUID], writer: int
+    arrived: Arrived,
+    view: ViewSettings,
+    epoch_slice: float,
+    now: float,
+    new_id: Callable[[], UUID],
+    writer: int,
+    heirs_in_s: float | None = None,
 ) -> EnqueuePlan:
     """The plan. `now`: UTC seconds, from which the slice is computed. `epoch_slice`: where its epoch's messages begin.
-    `writer`: the epoch of this server."""
+    `writer`: the epoch of this server. `heirs_in_s`: what needs no time has a due row too, so much later; None: none."""
     now = kept_time(now)
     start = slice_start(now, view.slice_window_s)
     bucket = bucket_of(arrived.spool_id, view.bucket_count)
@@ -82,9 +90,13 @@ def plan_enqueue(
     if not is_found_by_epoch:
         writes += [index_row(share, now) for share in shares]
     waiting = {share.name: due_share(share.name, share.due_at, now, writer) for share in shares if share.due_at > now}
-    writes += [due_row(due, now) for due in waiting.values()]
     publications = tuple(publication_of(share) for share in shares if share.name not in waiting)
-    return EnqueuePlan(tuple(shares), tuple(writes), publications, tuple(waiting.values()))
+    heirs: tuple[DueShare, ...] = ()
+    if heirs_in_s is not None:
+        names = (publication.share.name for publication in publications)
+        heirs = tuple(due_share(name, now + heirs_in_s, now, writer, DueKind.INSTEAD) for name in names)
+    writes += [due_row(due, now) for due in (*waiting.values(), *heirs)]
+    return EnqueuePlan(tuple(shares), tuple(writes), publications, tuple(waiting.values()), heirs)
 
 
 def _groups(arrived: Arrived) -> dict[tuple[Area, float], list[Entry]]:

@@ -8,18 +8,20 @@
 | rows | shares without a trigger | `EnqueueRefused` names them: they are marked removed |
 | trigger | all of it, not acknowledged | as behind the rows; after a crash a copy, if the client sends again |
 
-*Rules*: what is not answered is asked again, the same, until `PATIENCE_S` are over. Where the rows took longer than
-`LATE_S` since their slice was computed, they are planned and written anew: a clean-up of that slice might have passed them.
-The broker is not needed: in its place a due row has the share published later.
+*Rules*: what is not answered is asked again, the same, until `PATIENCE_S` are over; a call that is under way then is given
+up, and what it may do yet is refused mail. Where the rows took longer than `LATE_S` since their slice was computed (the
+server stood still), they are planned and written anew: a clean-up of that slice might have passed them. The broker is not
+needed: in its place a due row has the share published later, and `FOR_ROW_S` are left for it.
 
 What is written *beside* the rows comes by the same batch: a report's rows, and the end of its bounces. Then nothing is
-refused once the batch may have been carried out: it is repeated until it is answered.
+refused once the batch may have been carried out: it is repeated until it is answered. A due row is in it too: a server that
+ends before the trigger is durable has promised the report already.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 import attrs
@@ -30,12 +32,15 @@ from mailismus.queue.providers.distributed.format.batches import in_turn
 from mailismus.queue.providers.distributed.format.due import DueKind, DueShare, due_row, due_share
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.stores.failure import NotDone, StoreFailure, Unanswered
+from mailismus.queue.providers.distributed.stores.in_time import in_time
 from mailismus.queue.providers.distributed.stores.objects import IBody
 from mailismus.queue.providers.distributed.stores.rows import Write
 from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 
-PATIENCE_S = 15.0
+PATIENCE_S = 14.0
+"""A client has its answer within 15 s of its final dot."""
+FOR_ROW_S = 3.0
 LATE_S = 60.0
 PAUSE_S = 1.0
 INSTEAD_S = 30.0
@@ -53,11 +58,13 @@ class EnqueueRefused(Exception):
 @attrs.frozen
 class Enqueued:
     """It is durable. `stale`: shares of the same message that were written before, too late: they are to be marked
-    removed, as `EnqueueRefused.unsure`. `due`: shares that are to be published at a time."""
+    removed, as `EnqueueRefused.unsure`. `due`: shares that are to be published at a time. `needless`: rows of shares whose
+    triggers are durable."""
 
     plan: EnqueuePlan
     stale: tuple[Share, ...]
     due: tuple[DueShare, ...]
+    needless: tuple[DueShare, ...] = ()
 
 
 @attrs.frozen
@@ -91,28 +98,33 @@ class Enqueueing:
             await self._until_answered(lambda: self._stores.objects.put(arrived.blob.key, body), end)
             while True:
                 begun = clock.elapsed()
-                plan = plan_enqueue(arrived, view, epoch_slice, clock.now(), self._new_id, clock.epoch())
+                heirs_in_s = INSTEAD_S if beside else None
+                plan = plan_enqueue(arrived, view, epoch_slice, clock.now(), self._new_id, clock.epoch(), heirs_in_s)
                 unsure += plan.shares
                 self._begun(plan.shares)
                 await self._write([*plan.writes, *beside], end, must_be_known=bool(beside))
                 if clock.elapsed() - begun <= LATE_S:
                     break
                 stale += plan.shares
-            due = list(plan.due)
+                end = max(end, clock.elapsed() + PATIENCE_S)
+            due, needless = list(plan.due), list[DueShare]()
+            heirs = {heir.name: heir for heir in plan.heirs}
             for publication in plan.publications:
-                instead = await self._publish(publication, math.inf if beside else end)
+                heir = heirs.get(publication.share.name)
+                instead = await self._publish(publication, heir, math.inf if beside else end)
                 due += [] if instead is None else [instead]
+                needless += [heir] if instead is None and heir is not None else []
         except StoreFailure as failure:
             raise EnqueueRefused(failure, unsure) from failure
-        return Enqueued(plan, tuple(stale), tuple(due))
+        return Enqueued(plan, tuple(stale), tuple(due), tuple(needless))
 
     async def _write(self, writes: Sequence[Write], end: float, *, must_be_known: bool) -> None:
         for batch in in_turn(writes):
             try:
-                await self._stores.rows.write(batch)
+                await self._in_time(self._stores.rows.write(batch), math.inf if must_be_known else end)
             except Unanswered:
                 until = math.inf if must_be_known else end
-                if self._clock.elapsed() >= until:
+                if self._clock.elapsed() + PAUSE_S >= until:
                     raise
                 await self._until_answered(lambda batch=batch: self._stores.rows.write(batch), until)  # type: ignore[misc]
             except NotDone:
@@ -121,11 +133,13 @@ class Enqueueing:
                 await self._until_answered(lambda batch=batch: self._stores.rows.write(batch), end)  # type: ignore[misc]
             end = math.inf if must_be_known else end  # a part of it is there, and the rest follows
 
-    async def _publish(self, publication: Publication, end: float) -> DueShare | None:
-        """Publish it, or have it published later: then when."""
+    async def _publish(self, publication: Publication, heir: DueShare | None, end: float) -> DueShare | None:
+        """Publish it, or have it published later: then when. `heir`: the row that it has already."""
         try:
-            await self._stores.broker.publish(publication.queue, publication.body)
+            await self._in_time(self._stores.broker.publish(publication.queue, publication.body), end - FOR_ROW_S)
         except StoreFailure:
+            if heir is not None:
+                return heir
             now = self._clock.now()
             due = due_share(publication.share.name, now + INSTEAD_S, now, self._clock.epoch(), DueKind.INSTEAD)
             row = due_row(due, now)
@@ -133,14 +147,20 @@ class Enqueueing:
             return due
         return None
 
-    async def _until_answered(self, call: Callable[[], Awaitable[None]], end: float) -> None:
+    async def _in_time(self, call: Deferred[None], end: float) -> None:
+        """Wait for its answer until then. Raises as the call, or `Unanswered`."""
+        if end != math.inf:
+            call = in_time(call, self._clock.pause(max(0.0, end - self._clock.elapsed())))
+        await call
+
+    async def _until_answered(self, call: Callable[[], Deferred[None]], end: float) -> None:
         """Ask until it is answered, or `end` has come, with pauses: a store that can't be reached says so at once. Without
         an end a refusal is no answer either: a call before may be carried out yet."""
         while True:
             try:
-                await call()
+                await self._in_time(call(), end)
             except Unanswered:
-                if self._clock.elapsed() >= end:
+                if self._clock.elapsed() + PAUSE_S >= end:
                     raise
             except NotDone:
                 if end != math.inf:

@@ -21,6 +21,10 @@ QUEUES = tuple(queue_of(area.value) for area in Area)
 """A queue of triggers for each area."""
 DEAD = f"{PREFIX}dead"
 """Messages that no Mailismus has written."""
+PROBE_TOPIC = f"{PREFIX}probe"
+"""Where a server tells something that nobody hears, to learn whether the broker is well."""
+PROBE_KEYS = "probe/"
+"""How the keys of objects begin by which a server learns whether the object store has room again."""
 
 _TEXT, _SMALL, _NUMBER = ColumnKind.TEXT, ColumnKind.SMALL, ColumnKind.NUMBER
 _BYTES, _ID, _TIME = ColumnKind.BYTES, ColumnKind.ID, ColumnKind.TIME
@@ -129,7 +133,7 @@ SERVERS = RowTable("servers", _columns(("epoch", _NUMBER), ("name", _TEXT), ("se
 """Leases of the servers that run, by their epochs."""
 
 LEASES = RowTable("leases", _columns(("name", _TEXT), ("owner", _NUMBER)), key_size=1)
-"""Leases of duties that one server has at a time: none yet."""
+"""Work that one server does at a time, and the epoch of that server; 0: nobody has begun it, -1: it is done."""
 
 CLAIMS = RowTable("claims", _columns(("enqueue_id", _ID), ("owner", _NUMBER)), key_size=1)
 """Whose a share is: the epoch of a server, as long as that has a lease."""

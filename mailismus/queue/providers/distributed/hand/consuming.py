@@ -1,4 +1,7 @@
-"""Consumers of the broker's queues, one an area: begun, and begun anew when they are lost."""
+"""Consumers of the broker's queues, one an area: begun, and begun anew when they are lost.
+
+*Rule*: a queue is stuck that could not be consumed `STUCK_TRIES` times in a row, for `STUCK_S`.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,22 @@ from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.format.tables import queue_of
 from mailismus.queue.providers.distributed.hand.held import Delivered
 from mailismus.queue.providers.distributed.stores.broker import IBroker, IConsumer, TriggerDelivery
-from mailismus.queue.providers.distributed.stores.failure import StoreFailure
+from mailismus.queue.providers.distributed.stores.failure import QueueMissing, StoreFailure
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 30.0
+STUCK_TRIES, STUCK_S = 3, 20.0
+
+
+@attrs.frozen
+class QueueTrouble:
+    """Who is told that a queue is not there, or that one is stuck."""
+
+    missing: Callable[[], None]
+    stuck: Callable[[Area], None]
 
 
 class AreaConsumer:
-    """`TriggerReceiver` of one area's queue. `on_trigger`: told of each message; `on_lost`: its consumer has ended."""
+    """`TriggerReceiver` of one area's queue. `told`: of each message; `lost`: its consumer has ended."""
 
     _log = Logger()
 
@@ -31,7 +43,10 @@ class AreaConsumer:
         reactor: IReactorTime,
         told: Callable[[bytes, Delivered], None],
         lost: Callable[[], None],
+        trouble: QueueTrouble,
     ) -> None:
+        self._trouble = trouble
+        self._failures, self._failing_since = 0, 0.0
         self._broker, self._area, self._prefetch, self._reactor = broker, area, prefetch, reactor
         self._told, self._lost = told, lost
         self._pause_s = FIRST_PAUSE_S
@@ -51,13 +66,32 @@ class AreaConsumer:
             self._log.warn("The triggers of {area} can't be consumed: {failure}", area=self._area.value, failure=failure)
             receiver.is_over = True
             self._later()
+            self._note(failure)
             return
-        self._pause_s = FIRST_PAUSE_S
+        self._pause_s, self._failures = FIRST_PAUSE_S, 0
         if self.is_wanted and self._receiver is receiver:
             receiver.begin(consumer)
         else:
             receiver.is_over = True
             await consumer.cancel()
+
+    def _note(self, failure: StoreFailure) -> None:
+        """It could not be consumed."""
+        if isinstance(failure, QueueMissing):
+            self._failures = 0
+            self._trouble.missing()
+            return
+        if not self._failures:
+            self._failing_since = self._reactor.seconds()
+        self._failures += 1
+        if self._failures >= STUCK_TRIES and self._reactor.seconds() >= self._failing_since + STUCK_S:
+            self._failures = 0
+            self._trouble.stuck(self._area)
+
+    def hurry(self) -> None:
+        """The broker is well again."""
+        self._pause_s, self._failures = FIRST_PAUSE_S, 0
+        self._again()
 
     def _later(self) -> None:
         if self.is_wanted:

@@ -6,4 +6,6 @@ Modules:
     spool_ids   the ids of one server
     lease       which epochs are those of servers that run
     claims      which of them has a share
+    tasks       what one server does at a time
+    clock       how far this server's clock is from the database's
 """

@@ -44,13 +44,17 @@ class Epochs:
 
     def __init__(self, rows: IRows, server: str, now: Callable[[], float]) -> None:
         self._rows, self._server, self._now = rows, server, now
+        self.last_row: Put | None = None
+        """The row of the last epoch that was claimed, as it was written; None: none was."""
 
     async def claim(self, slice_start: float) -> Epoch:
         """A new epoch. Raises `NotDone`."""
         number = await self._raise()
         now = self._now()
         cells: Row = {"server": self._server, "claimed_at": now, "slice_start": slice_start}
-        await self._write(Put(EPOCHS, (number,), cells, now))
+        row = Put(EPOCHS, (number,), cells, now)
+        await self._write(row)
+        self.last_row = row
         return Epoch(number, slice_start)
 
     async def _raise(self) -> int:

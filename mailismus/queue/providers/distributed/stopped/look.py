@@ -15,6 +15,7 @@ from mailismus.queue.interface import Filter, Page, Summary
 from mailismus.queue.providers.distributed.browse.counting import count_all
 from mailismus.queue.providers.distributed.browse.search import Searching
 from mailismus.queue.providers.distributed.browse.starts import Starts
+from mailismus.queue.providers.distributed.content.absent import AbsentContents
 from mailismus.queue.providers.distributed.content.kept import KeptContents
 from mailismus.queue.providers.distributed.content.stored import StoredContents
 from mailismus.queue.providers.distributed.format.ids import ShareIds
@@ -81,7 +82,10 @@ async def look_at(stores: Stores, terms: LookTerms) -> SharedLook:
         found = await searching.shares_of(spool_id)
         return found[0].share if found else None
 
-    contents = StoredContents(stores.objects, KeptContents(0), find)
+    async def lives(share: Share) -> bool:
+        return False  # nothing is stopped by what a command can't read
+
+    contents = StoredContents(stores.objects, KeptContents(0), AbsentContents(), find, lives)
     return SharedLook(rows, view, hand, finding, starts, searching, contents, now)
 
 

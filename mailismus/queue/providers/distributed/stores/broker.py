@@ -74,13 +74,16 @@ class IBroker(Protocol):
         """Remove a queue with its messages; harmless when it is not there. Fails with `NotDone`."""
 
     def publish(self, queue: str, body: bytes) -> Deferred[None]:
-        """Fires when the message is durable. Fails with `NotDone` (also: there is no such queue) or `Unanswered`."""
+        """Fires when the message is durable. Fails with `NotDone`, with `QueueMissing` where there is no such queue, or with
+        `Unanswered`."""
 
     def consume(self, queue: str, prefetch: int, receiver: TriggerReceiver) -> Deferred[IConsumer]:
-        """Begin to consume. Messages may come before this fires. Fails with `NotDone`."""
+        """Begin to consume. Messages may come before this fires. Fails with `NotDone`, `QueueMissing` where there is no such
+        queue."""
 
     def depth(self, queue: str) -> Deferred[int]:
-        """Messages that wait for a consumer, roughly; without those delivered and not acked. Fails with `NotDone`."""
+        """Messages that wait for a consumer, roughly; without those delivered and not acked. Fails with `NotDone`,
+        `QueueMissing` where there is no such queue."""
 
     def tell(self, topic: str, body: bytes) -> Deferred[None]:
         """Tell everyone who listens now; nothing is kept for others. Fails with `NotDone` or `Unanswered`."""

@@ -4,7 +4,8 @@
 - `Unanswered`: the call was sent and its result is not known. It may be done already, may be done later, at any time, or
   never. To repeat the same call is harmless; to do something else in its place is not.
 
-Calls that only read fail with `NotDone`.
+Calls that only read fail with `NotDone`. Where a store has answered that the queue which was named is not there it is
+`QueueMissing`: the store itself is well.
 """
 
 from __future__ import annotations
@@ -31,6 +32,11 @@ class StoreFailure(StorageError):
 @attrs.frozen
 class NotDone(StoreFailure):
     """Nothing was changed by this call, nor will be."""
+
+
+@attrs.frozen
+class QueueMissing(NotDone):
+    """The store has answered: the queue is not there."""
 
 
 @attrs.frozen

@@ -14,7 +14,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.queue.providers.distributed.stores.broker import IConsumer, TriggerDelivery, TriggerReceiver
-from mailismus.queue.providers.distributed.stores.failure import NotDone, reason_of
+from mailismus.queue.providers.distributed.stores.failure import NotDone, QueueMissing, reason_of
 from mailismus.queue.providers.distributed.stores.libraries import load, require_packages
 from mailismus.queue.providers.distributed.stores.rabbitmq.confirming import Confirming, declare_exchange
 from mailismus.queue.providers.distributed.stores.rabbitmq.connection import (
@@ -86,7 +86,8 @@ class RabbitBroker:
             messages, _ = await within(self._reactor, channel.basic_consume(queue), ANSWER_S)
         except Exception as error:
             close_channel(channel)
-            raise NotDone(STORE, f"can't consume {queue}: {reason_of(error)}") from error
+            failure = QueueMissing if _is_not_found(error) else NotDone
+            raise failure(STORE, f"can't consume {queue}: {reason_of(error)}") from error
         return self._begin(RabbitConsumer(self._reactor, channel, receiver), messages)
 
     def _begin(self, consumer: RabbitConsumer, messages: Any) -> RabbitConsumer:
@@ -100,7 +101,7 @@ class RabbitBroker:
     async def _depth(self, queue: str) -> int:
         found = await self._look_at(queue)
         if found is None:
-            raise NotDone(STORE, f"there is no queue {queue}")
+            raise QueueMissing(STORE, f"there is no queue {queue}")
         return found
 
     def tell(self, topic: str, body: bytes) -> Deferred[None]:
@@ -145,7 +146,7 @@ class RabbitBroker:
         try:
             found = await within(self._reactor, channel.queue_declare(queue, passive=True), ANSWER_S)
         except Exception as error:
-            if isinstance(error, load("pika", "exceptions").ChannelClosedByBroker) and error.args[0] == NOT_FOUND:
+            if _is_not_found(error):
                 return None
             raise NotDone(STORE, reason_of(error)) from error
         finally:
@@ -160,6 +161,10 @@ class RabbitBroker:
             raise NotDone(STORE, reason_of(error)) from error
         finally:
             close_channel(channel)
+
+
+def _is_not_found(error: Exception) -> bool:
+    return isinstance(error, load("pika", "exceptions").ChannelClosedByBroker) and error.args[0] == NOT_FOUND
 
 
 @attrs.frozen

@@ -14,7 +14,7 @@ import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
-from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered, reason_of
+from mailismus.queue.providers.distributed.stores.failure import NotDone, QueueMissing, Unanswered, reason_of
 from mailismus.queue.providers.distributed.stores.libraries import load
 from mailismus.queue.providers.distributed.stores.rabbitmq.connection import STORE, RabbitConnection, close_channel, within
 
@@ -90,7 +90,7 @@ class Confirming:
             raise Unanswered(STORE, reason_of(error)) from error
         if number in self._returned:
             self._returned.discard(number)
-            raise NotDone(STORE, f"there is no queue {queue}")
+            raise QueueMissing(STORE, f"there is no queue {queue}")
 
     async def _open_channel(self, exchange: str) -> Any:
         if self._channel is None or not self._channel.is_open:

@@ -1,0 +1,53 @@
+"""How far this server's clock is from the database's.
+
+*Rule*: it is looked at each minute. The time between question and answer counts for this server: only what is beyond both
+is a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from twisted.logger import Logger
+
+from mailismus.queue.providers.distributed.stores.rows import IRows
+
+MOST_S = 60.0
+
+
+class DatabaseClock:
+    """What is known of the difference. `now`: UTC seconds of this server."""
+
+    _log = Logger()
+
+    def __init__(self, rows: IRows, now: Callable[[], float]) -> None:
+        self._rows, self._now = rows, now
+        self.ahead_s = 0.0
+        """Seconds that this server is ahead of the database, as of the last look; negative: behind."""
+
+    @property
+    def is_off(self) -> bool:
+        """Whether what this server writes may be taken for another time's."""
+        return abs(self.ahead_s) >= MOST_S
+
+    @property
+    def difference(self) -> str:
+        """The difference, in words."""
+        way = "ahead of" if self.ahead_s > 0 else "behind"
+        return f"the clock of this server is {abs(self.ahead_s):.0f} s {way} the database's"
+
+    async def look(self) -> None:
+        """Compare. Raises `NotDone`."""
+        begun = self._now()
+        there = await self._rows.now()
+        was_off, self.ahead_s = self.is_off, _ahead(begun, there, self._now())
+        if self.is_off and not was_off:
+            self._log.critical("No mail is accepted: {difference}. Set it right.", difference=self.difference)
+        elif was_off and not self.is_off:
+            self._log.warn("Mail is accepted again: the clocks of this server and the database agree.")
+
+
+def _ahead(begun: float, there: float, ended: float) -> float:
+    if there > max(begun, ended):
+        return max(begun, ended) - there
+    return max(0.0, min(begun, ended) - there)

@@ -1,0 +1,67 @@
+"""New mail without a trigger comes back by itself: what a dead server left behind, and what a purge took."""
+
+from __future__ import annotations
+
+import pytest
+
+from mailismus.mail.ids import QueueId
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.distributed.format.tables import queue_of
+from tests.distributed.models.fates import Fate
+from tests.distributed.servers import Node, Servers
+
+WITHIN_S = 660
+
+
+@pytest.fixture
+def servers() -> Servers:
+    return Servers()
+
+
+def drain(servers: Servers, seconds: int, *nodes: Node) -> list[QueueId]:
+    delivered: list[QueueId] = []
+    for _ in range(seconds // 15):
+        servers.advance(15)
+        for node in nodes:
+            tried = [queue_id for queue_id in node.take_ids() if node.may_try(queue_id)]
+            node.remove(tried)
+            delivered += tried
+    return delivered
+
+
+def test_rows_without_a_trigger_are_found(servers: Servers) -> None:
+    first, second = servers.start("first"), servers.start("second")
+    first.clients.broker.fates.plan(Fate.NEVER, call="publish")
+    submission = first.submission()
+    told: list[object] = []
+    first.queue.commit([submission], []).addBoth(told.append)
+    servers.advance(1)
+    assert told == []
+    first.kill()
+    assert drain(servers, WITHIN_S, second) == [QueueId(submission.draft.spool_id, 1)]
+    assert second.search() == []
+
+
+def test_what_was_purged_is_found(servers: Servers) -> None:
+    nodes = [servers.start("first"), servers.start("second")]
+    for node in nodes:
+        node.clients.broker.fates.is_away = True
+        node.clients.broker.lose()
+    servers.advance(1)
+    for node in nodes:
+        node.clients.broker.fates.is_away = False
+    put = [nodes[0].put() for _ in range(3)]
+    servers.world.broker.queues[queue_of(Area.INCOMING.value)].waiting.clear()
+    delivered = drain(servers, WITHIN_S, *nodes)
+    assert sorted(one.spool_id for one in delivered) == sorted(put)
+
+
+def test_what_a_server_has_is_left_alone(servers: Servers) -> None:
+    first, second = servers.start("first"), servers.start("second")
+    put = [second.put() for _ in range(4)]
+    held = [*first.take_ids(), *second.take_ids()]
+    assert sorted(one.spool_id for one in held) == sorted(put)
+    before = [node.clients.broker.fates.calls.count("publish") for node in (first, second)]
+    servers.advance(2 * WITHIN_S)
+    assert [node.clients.broker.fates.calls.count("publish") for node in (first, second)] == before
+    assert all(first.may_try(one) or second.may_try(one) for one in held)

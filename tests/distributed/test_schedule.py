@@ -1,0 +1,23 @@
+"""What is known of due rows."""
+
+from __future__ import annotations
+
+import itertools
+from uuid import UUID
+
+from mailismus.queue.providers.distributed.due.schedule import AreaSchedule
+from mailismus.queue.providers.distributed.format.due import SLOT_S, DueKind, DueShare
+from mailismus.queue.providers.distributed.format.share import ShareName, SharePlace
+
+NAME = ShareName(SharePlace("incoming", 0.0, 0), UUID(int=7))
+
+
+def test_several_rows_of_one_share_may_be_early() -> None:
+    for times in itertools.permutations((15.0, 30.0, 45.0)):
+        schedule = AreaSchedule(0.0)
+        schedule.set_read_to(SLOT_S)
+        for at in times:
+            schedule.add(DueShare(NAME, at, 3, DueKind.GIVEN_BACK), is_ours=False)
+        schedule.adopt((), 0.0)
+        assert sorted(due.due_at for due in schedule.pop_due(1.0)) == [15.0, 30.0, 45.0]
+        assert schedule.next_near() is None
