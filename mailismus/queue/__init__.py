@@ -4,6 +4,7 @@ Rooms, bottom first; modules without a room stand between `outcome` and `acts`:
 
     redirect    redirections of an entry to another relay or recipient. Pure
     content     the bytes of a message: while it arrives, and when it is read
+    servers     what is known of a server that shares a queue. Pure
     interface   the promises of a provider, and their limits
     due         index in memory of entries that are due and out. Pure
     files       common parts of providers on local files

@@ -27,6 +27,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.content import IContent, IDraft
 from mailismus.queue.redirect import final_recipient
+from mailismus.queue.servers import KnownServer
 
 M = TypeVar("M")
 M_contra = TypeVar("M_contra", contravariant=True)
@@ -358,6 +359,9 @@ class IQueue(Protocol):
 
     def counting_plan(self) -> ICountingPlan | None:
         """The same counts for another process to make, of the queue as it is now; None: only we can."""
+
+    def servers(self) -> Deferred[Sequence[KnownServer]] | None:
+        """The servers that share this queue, with those that did lately; None: one server alone has it."""
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         """At most `limit` matching entries behind the cursor `after` (None: from the start). May be slow, never disturbs

@@ -30,6 +30,7 @@ from mailismus.observe.metrics import Reader
 from mailismus.queue.content import IDraft
 from mailismus.queue.fsck.finding import FsckReport
 from mailismus.queue.interface import Area, CommitListener, Filter, Gap, IQueue, M, Message, Submission, Summary
+from mailismus.queue.servers import KnownServer
 
 IsLocal = Callable[[bytes], bool]
 """Whether a recipient is at a local domain, as the configuration says now."""
@@ -107,6 +108,9 @@ class IStoppedQueue(Protocol):
 
     def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
         """The content of a message that is there, in pieces, in order. Raises `StorageError` or `OSError`."""
+
+    def servers(self) -> Sequence[KnownServer] | None:
+        """As `IQueue.servers`. Raises `StartError`."""
 
     def close(self) -> None:
         """Close the files."""

@@ -19,6 +19,7 @@ from mailismus.admin.model.shape import LABELS, By, Row, Shape
 from mailismus.admin.protocol.habits import HABITS, decode_habits
 from mailismus.admin.protocol.injecting import INJECT, decode_injected, encode_recipient
 from mailismus.admin.protocol.overview import OVERVIEW, decode_overview
+from mailismus.admin.protocol.servers import SERVERS, decode_servers
 from mailismus.admin.protocol.settings import decode_setting
 from mailismus.admin.protocol.socket_file import connect_socket
 from mailismus.admin.protocol.wire import (
@@ -48,6 +49,7 @@ from mailismus.observe.overview import Overview
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Gap, Message, Summary
 from mailismus.queue.provider import IPlanCounter
+from mailismus.queue.servers import KnownServer
 
 TIMEOUT_S = 60.0
 """How long the server may take for each line of an answer."""
@@ -150,6 +152,10 @@ class ServerSource:
     def flush(self, words: Sequence[str]) -> int:
         with _clear_errors():
             return decode_number(self._only_answer(Request("flush", tuple(words))))
+
+    def servers(self) -> Sequence[KnownServer] | None:
+        with _clear_errors():
+            return decode_servers(self._ask(Request(SERVERS)))
 
     def ask(self, request: Request) -> Generator[dict[str, object], None, None]:
         with _clear_errors():

@@ -7,6 +7,7 @@ Rooms, bottom first:
     view        the settings of slices and buckets, and the record of what they were
     setup       makes what a queue needs in its stores, and tells what is missing
     identity    epochs, the ids of messages, leases, claims
+    counts      what each server has added to each slice
     enqueue     how a message gets in
     content     contents of messages
     due         what waits for its time

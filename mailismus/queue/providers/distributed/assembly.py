@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -13,11 +13,13 @@ from twisted.logger import Logger
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.browse.hurry import Hurrying
+from mailismus.queue.providers.distributed.browse.recounting import Recounting
 from mailismus.queue.providers.distributed.browse.search import Searching
 from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.commits import CommitParts, Commits
 from mailismus.queue.providers.distributed.content.kept import KeptContents
 from mailismus.queue.providers.distributed.content.stored import StoredContents
+from mailismus.queue.providers.distributed.counts.keeping import CountKeeping
 from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.duties import Duties
 from mailismus.queue.providers.distributed.enqueue.steps import EnqueueClock, Enqueueing
@@ -32,6 +34,7 @@ from mailismus.queue.providers.distributed.hand.owning import OwnClock, Owning
 from mailismus.queue.providers.distributed.identity.claims import Claims
 from mailismus.queue.providers.distributed.identity.epochs import Epochs
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
+from mailismus.queue.providers.distributed.identity.notes import NoteWriting, no_circuits
 from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
 from mailismus.queue.providers.distributed.parts import DistributedParts
 from mailismus.queue.providers.distributed.provider import DistributedQueue
@@ -115,11 +118,12 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
     view = CurrentView(ViewHistory(rows, terms.name, now), terms.view)
     ids = ServerSpoolIds(Epochs(rows, terms.name, now), view.writing, now)
     kept = KeptContents(KEPT_BYTES)
+    counts = CountKeeping(rows, lease, reactor, now)
     hand = Hand(later.fire, later.left, later.strayed)
     firing = Firing(stores, reactor, now, lease)
     own_clock = OwnClock(now, terms.elapsed, epoch, pause)
     owning = Owning(rows, Claims(rows, lease), hand, firing, own_clock)
-    loading = TriggerLoading(hand, stores, owning, lease, reactor, own_clock)
+    loading = TriggerLoading(hand, stores, owning, lease, counts, reactor, own_clock)
     consumers = tuple(
         AreaConsumer(stores.broker, area, terms.prefetch, reactor, loading.add, hand.drop_lost) for area in Area
     )
@@ -129,13 +133,18 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
         kept.forget(spool_id)
         later.over(1)
 
-    settling = ShareSettling(stores, hand, finding, clock, view.writing, new_id, firing, owning, on_over)
-    enqueueing = Enqueueing(stores, clock, new_id, hand.hide)
+    settling = ShareSettling(stores, hand, finding, clock, view.writing, new_id, firing, owning, counts, on_over)
+
+    def on_begun(shares: Sequence[Share]) -> None:
+        hand.hide(shares)
+        counts.hide(shares)
+
+    enqueueing = Enqueueing(stores, clock, new_id, on_begun)
 
     def may_try(spool_id: SpoolId) -> bool:
         return hand.index.messages.get(spool_id) is None or (lease.is_sure and hand.may_try(spool_id, terms.elapsed()))
 
-    parts = CommitParts(reactor, now, view.writing, ids, enqueueing, settling, firing, hand, loading, kept, may_try)
+    parts = CommitParts(reactor, now, view.writing, ids, enqueueing, settling, firing, hand, loading, kept, counts, may_try)
     commits = Commits(parts)
     starts = Starts(rows, view.reading, now, terms.keep_s)
     searching = Searching(rows, hand, starts, finding, new_id, now)
@@ -147,6 +156,10 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
         found = await searching.shares_of(spool_id)
         return found[0].share if found else None
 
+    def held() -> dict[str, int]:
+        return {area.value: count for area in Area if (count := hand.index.count_in(area))}
+
+    notes = NoteWriting(rows, lease, terms.name, held, no_circuits, reactor)
     duties = Duties(
         *(lease, ids, consumers, hand, owning, firing, starts, view, reactor, terms.chance),
         pace=lambda: view.writing().pace,
@@ -172,8 +185,11 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
             contents=StoredContents(stores.objects, kept, find),
             starts=starts,
             searching=searching,
+            counts=counts,
+            recounting=Recounting(rows, counts, starts, finding, own_clock, reactor),
             hurrying=Hurrying(stores, hand, starts, searching, firing, now, epoch),
             duties=duties,
+            notes=notes,
         )
     )
     later.listen(queue.fire, duties.finished, owning)

@@ -6,4 +6,5 @@ Modules:
     spool_ids   the ids of one server
     lease       which epochs are those of servers that run
     claims      which of them has a share
+    notes       what a server tells of itself, and what is known of all
 """
