@@ -13,6 +13,7 @@ Modules, each with what it is:
     room        the share of the room that a sender or a next hop may hold. Pure
     held        how many entries are held, in all and of each sender, and how many more may be. Pure
     host_records  what is known of a host, to be kept or shared. Pure
+    host_sharing  shares deaths of hosts among the servers of a queue
     host_snapshot  keeps the records of hosts from one run to the next
     quirks      known defects of each host. Pure
     blame       what a failure says about recipient, message, host or MX set. Pure

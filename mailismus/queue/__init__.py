@@ -41,6 +41,7 @@ The modules:
     addressed     the recipient of an entry in a line of the mail log. Pure
     audited       audit record of an entry. Pure
     filter        the words of FILTER. Pure
+    sharing       what servers of a shared queue have in common beside its mail
     provider      requirements of the program on a provider, beside the interface
     waiting       why an entry is still there, for those who list entries. Pure
     opened        a queue on local files that a start has locked and opened, with its threads

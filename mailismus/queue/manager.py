@@ -89,12 +89,12 @@ class QueueManager:
         mail_log: MailLog,
         *,
         max_out: int = 0,
-        salt: int = 0,
+        salt: Callable[[], int] = int,
         elapsed: Callable[[], float] | None = None,
     ) -> None:
         """`clock`: UTC seconds; `monotonic`: seconds that never jump; `max_out`: bound of the entries that are out (0: none;
         one delivery and one bounce may always be out); `elapsed`: as `monotonic`, and counts the time that the machine is
-        suspended; `salt`: a number that makes the retry times of servers differ."""
+        suspended; `salt`: a number that makes the retry times of queues differ."""
         max_deliveries_out, max_bounces_out = split_out(max_out)
         self._provider = provider
         self._clock = clock

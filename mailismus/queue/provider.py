@@ -31,6 +31,7 @@ from mailismus.queue.content import IDraft
 from mailismus.queue.fsck.finding import FsckReport
 from mailismus.queue.interface import Area, CommitListener, Filter, Gap, IQueue, M, Message, Submission, Summary
 from mailismus.queue.servers import KnownServer
+from mailismus.queue.sharing import ISharing
 
 IsLocal = Callable[[bytes], bool]
 """Whether a recipient is at a local domain, as the configuration says now."""
@@ -78,6 +79,10 @@ class IOpenedQueue(Protocol):
     def state_path(self) -> str | None:
         """The directory for state files (`queue.files.state_file`): there and writable for this process alone, as far as the
         locks of the queue reach, until `end`. None: nothing is kept from one run to the next."""
+
+    @property
+    def sharing(self) -> ISharing | None:
+        """What the servers of this queue have in common; None: one server alone has it."""
 
     def metrics(self) -> Sequence[Reader]:
         """The metrics of this provider alone. Reading them asks no disk and no server."""

@@ -17,6 +17,7 @@ from mailismus.errors import StartError
 from mailismus.observe.metrics import Reader
 from mailismus.queue.interface import Area
 from mailismus.queue.provider import IProvider, IsLocal, QueuePlace, QueueReactor
+from mailismus.queue.sharing import ISharing
 from tests.naive.opening import FORMAT, NAME, open_naive
 from tests.naive.provider import NaiveQueue
 
@@ -42,6 +43,7 @@ class OpenedNaiveQueue:
         self.queue = open_naive(settings, PosixDisk(), self._threads, clock)
         self.figures = NaiveFigures(self.queue)
         self.state_path: str | None = None
+        self.sharing: ISharing | None = None
 
     def metrics(self) -> Sequence[Reader]:
         return ()

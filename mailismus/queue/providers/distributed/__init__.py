@@ -15,6 +15,7 @@ Rooms, bottom first:
     settle      how entries end, or move into another share
     browse      listings, counts, flushes, and the clean-up of slices
     commits     commits of messages and settlements, and how their ends are told
+    sharing     what servers have in common beside the mail
     duties      leases are renewed, what is here for long is claimed, the browse starts are moved
     parts       the parts of one queue, by name
     provider    `DistributedQueue`

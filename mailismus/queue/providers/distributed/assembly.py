@@ -40,6 +40,7 @@ from mailismus.queue.providers.distributed.parts import DistributedParts
 from mailismus.queue.providers.distributed.provider import DistributedQueue
 from mailismus.queue.providers.distributed.settle.finding import ShareFinding
 from mailismus.queue.providers.distributed.settle.settling import ShareSettling
+from mailismus.queue.providers.distributed.sharing import ServerSharing
 from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 from mailismus.queue.providers.distributed.view.current import CurrentView
@@ -190,6 +191,7 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
             hurrying=Hurrying(stores, hand, starts, searching, firing, now, epoch),
             duties=duties,
             notes=notes,
+            sharing=ServerSharing(stores, reactor),
         )
     )
     later.listen(queue.fire, duties.finished, owning)

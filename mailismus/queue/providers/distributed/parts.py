@@ -25,6 +25,7 @@ from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.identity.notes import NoteWriting
 from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
 from mailismus.queue.providers.distributed.settle.settling import ShareSettling
+from mailismus.queue.providers.distributed.sharing import ServerSharing
 from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.view.current import CurrentView
 from mailismus.spool.budget import Budget
@@ -58,3 +59,4 @@ class DistributedParts:
     hurrying: Hurrying
     duties: Duties
     notes: NoteWriting
+    sharing: ServerSharing

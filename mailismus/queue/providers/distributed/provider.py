@@ -111,6 +111,7 @@ class DistributedQueue:
         parts.owning.close()
         parts.firing.close()
         parts.loading.close()
+        parts.sharing.close()
         parts.recounting.close()
         await parts.counts.close()
         told = parts.notes.close()

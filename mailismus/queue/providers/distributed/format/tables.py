@@ -21,6 +21,8 @@ QUEUES = tuple(queue_of(area.value) for area in Area)
 """A queue of triggers for each area."""
 DEAD = f"{PREFIX}dead"
 """Messages that no Mailismus has written."""
+NEWS = f"{PREFIX}news"
+"""Where servers tell each other what they know of hosts."""
 
 _TEXT, _SMALL, _NUMBER = ColumnKind.TEXT, ColumnKind.SMALL, ColumnKind.NUMBER
 _BYTES, _ID, _TIME = ColumnKind.BYTES, ColumnKind.ID, ColumnKind.TIME
@@ -141,6 +143,9 @@ SERVER_NOTES = RowTable(
 )
 """What each server tells of itself, for people. Times are the database's."""
 
+AGREEMENTS = RowTable("agreements", _columns(("name", _TEXT), ("value", _BYTES)), key_size=1)
+"""What all servers use: the first value that any of them proposed."""
+
 LEASES = RowTable("leases", _columns(("name", _TEXT), ("owner", _NUMBER)), key_size=1)
 """Leases of duties that one server has at a time: `recount`."""
 
@@ -150,11 +155,8 @@ CLAIMS = RowTable("claims", _columns(("enqueue_id", _ID), ("owner", _NUMBER)), k
 DESTINATIONS = RowTable("destinations", _columns(("host", _TEXT), ("record", _BYTES), ("at", _TIME)), key_size=1)
 """What is known of hosts."""
 
-PARTS = RowTable("parts", _columns(("host", _TEXT), ("epoch", _NUMBER), ("part", _SMALL)), key_size=1, order_size=1)
-"""How the connections to a host are shared among servers."""
-
 TABLES = (
     *(ENQUEUED, DELETED, MAILS, DUE, DUE_START, BROWSE_START, CONTENT_START, SLICE_COUNTS, COUNTING_SERVERS),
-    *(VIEW_HISTORY, SPIDS, EPOCHS, SERVERS, SERVER_NOTES, LEASES, CLAIMS, DESTINATIONS, PARTS),
+    *(VIEW_HISTORY, SPIDS, EPOCHS, SERVERS, SERVER_NOTES, AGREEMENTS, LEASES, CLAIMS, DESTINATIONS),
 )
 """All of them."""
