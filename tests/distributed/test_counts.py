@@ -14,11 +14,13 @@ from twisted.internet.defer import Deferred
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement, Summary
 from mailismus.queue.providers.distributed.browse.counting import count_all
+from mailismus.queue.providers.distributed.browse.sizes import EACH_S
 from mailismus.queue.providers.distributed.counts.keeping import WRITE_S
 from mailismus.queue.providers.distributed.counts.numbers import slot_of
 from mailismus.queue.providers.distributed.counts.stored import RECOUNT, rows_of_area
 from mailismus.queue.providers.distributed.format.tables import SLICE_COUNTS
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S
+from mailismus.queue.providers.distributed.metrics import METRICS
 from tests.contracts.bench import LATER_REPLY, Bench, addresses
 from tests.distributed.commands import ModelCommands
 from tests.distributed.harness import ModelHarness
@@ -260,6 +262,29 @@ def test_rows_of_slices_that_are_gone_go_as_well() -> None:
     harness.advance(120)
     assert not first & kept()
     assert len(kept()) < 40
+
+
+# in metrics
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_metrics_tell_how_much_is_in_the_whole_queue_where_that_is_wanted(servers: Servers, *, is_wanted: bool) -> None:
+    def shown(node: Node) -> dict[Any, Any]:
+        (metric,) = (one for one in METRICS if one.name == "mailismus_distributed_entries")
+        value = metric.read(node.shared)
+        assert isinstance(value, dict)
+        return value
+
+    servers.wants_sizes = is_wanted
+    one, two = servers.start("one"), servers.start("two")
+    one.put(addresses(3))
+    two.put(addresses(4))
+    servers.advance(EACH_S + WRITE_S + 1)
+    for node in (one, two):
+        assert shown(node).get(("incoming",)) == (7 if is_wanted else None)
+    one.clients.rows.fates.is_away = True
+    servers.advance(EACH_S + 1)
+    assert shown(one) == {}
 
 
 # without a server

@@ -11,10 +11,12 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area
+from mailismus.queue.interface import Area, Summary
+from mailismus.queue.providers.distributed.browse.counting import count_by_rows
 from mailismus.queue.providers.distributed.browse.hurry import Hurrying
 from mailismus.queue.providers.distributed.browse.recounting import Recounting
 from mailismus.queue.providers.distributed.browse.search import Searching
+from mailismus.queue.providers.distributed.browse.sizes import QueueSizes
 from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.commits import CommitParts, Commits
 from mailismus.queue.providers.distributed.content.kept import KeptContents
@@ -66,6 +68,8 @@ class ServerTerms:
     elapsed: Callable[[], float]
     random_bits: Callable[[int], int]
     chance: Callable[[], float]
+    wants_sizes: bool = False
+    """Whether metrics tell how much is in the whole queue."""
 
 
 class _Later:
@@ -160,6 +164,9 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
     def held() -> dict[str, int]:
         return {area.value: count for area in Area if (count := hand.index.count_in(area))}
 
+    def count() -> Deferred[Summary]:
+        return Deferred.fromCoroutine(count_by_rows(rows, starts, counts, ""))
+
     notes = NoteWriting(rows, lease, terms.name, held, no_circuits, reactor)
     duties = Duties(
         *(lease, ids, consumers, hand, owning, firing, starts, view, reactor, terms.chance),
@@ -192,6 +199,7 @@ def build(stores: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distribu
             duties=duties,
             notes=notes,
             sharing=ServerSharing(stores, reactor),
+            sizes=QueueSizes(count, reactor, is_wanted=terms.wants_sizes),
         )
     )
     later.listen(queue.fire, duties.finished, owning)

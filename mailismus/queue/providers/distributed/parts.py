@@ -10,6 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from mailismus.queue.providers.distributed.browse.hurry import Hurrying
 from mailismus.queue.providers.distributed.browse.recounting import Recounting
 from mailismus.queue.providers.distributed.browse.search import Searching
+from mailismus.queue.providers.distributed.browse.sizes import QueueSizes
 from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.commits import Commits
 from mailismus.queue.providers.distributed.content.stored import StoredContents
@@ -60,3 +61,4 @@ class DistributedParts:
     duties: Duties
     notes: NoteWriting
     sharing: ServerSharing
+    sizes: QueueSizes

@@ -92,6 +92,7 @@ class DistributedQueue:
         parts.duties.start()
         parts.notes.start()
         parts.recounting.start()
+        parts.sizes.start()
         self._is_open = True
         for consumer in parts.consumers:
             await consumer.start()
@@ -112,6 +113,7 @@ class DistributedQueue:
         parts.firing.close()
         parts.loading.close()
         parts.sharing.close()
+        parts.sizes.close()
         parts.recounting.close()
         await parts.counts.close()
         told = parts.notes.close()

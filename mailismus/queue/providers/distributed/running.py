@@ -59,6 +59,7 @@ def _terms(settings: ServicesSettings, name: str) -> ServerTerms:
         elapsed=elapsed_seconds,
         random_bits=random.SystemRandom().getrandbits,
         chance=random.random,
+        wants_sizes=view.sizemetrics,
     )
 
 

@@ -7,6 +7,7 @@ Modules:
     overlay     entries as the hand knows them. Pure
     search      pages of a search, newest first
     counting    counts of all areas
+    sizes       how much is in the whole queue, for metrics
     recounting  counts that may be wrong are made anew
     hurry       what waits is made due: flushes, and clocks that were set back
 """

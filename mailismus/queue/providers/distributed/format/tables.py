@@ -104,11 +104,12 @@ SLICE_COUNTS = RowTable(
     ),
     key_size=1,
     order_size=2,
+    is_passing=True,
 )
 """What each server has changed of a slice; of epoch 0, a recount of it."""
 
 COUNTING_SERVERS = RowTable(
-    "counting_servers", _columns(("epoch", _NUMBER), ("state", _SMALL), ("writes", _NUMBER)), key_size=1
+    "counting_servers", _columns(("epoch", _NUMBER), ("state", _SMALL), ("writes", _NUMBER)), key_size=1, is_passing=True
 )
 """Whether a server that counts has ended in order, and how often it wrote all of its counts down."""
 
@@ -133,26 +134,31 @@ EPOCHS = RowTable(
 )
 """Who has an epoch, and the slice in which its messages begin."""
 
-SERVERS = RowTable("servers", _columns(("epoch", _NUMBER), ("name", _TEXT), ("settings", _BYTES)), key_size=1)
+SERVERS = RowTable(
+    "servers", _columns(("epoch", _NUMBER), ("name", _TEXT), ("settings", _BYTES)), key_size=1, is_passing=True
+)
 """Leases of the servers that run, by their epochs."""
 
 SERVER_NOTES = RowTable(
     "server_notes",
     _columns(("name", _TEXT), ("epoch", _NUMBER), ("told_at", _TIME), ("lease_until", _TIME), ("note", _BYTES)),
     key_size=1,
+    is_passing=True,
 )
 """What each server tells of itself, for people. Times are the database's."""
 
 AGREEMENTS = RowTable("agreements", _columns(("name", _TEXT), ("value", _BYTES)), key_size=1)
 """What all servers use: the first value that any of them proposed."""
 
-LEASES = RowTable("leases", _columns(("name", _TEXT), ("owner", _NUMBER)), key_size=1)
+LEASES = RowTable("leases", _columns(("name", _TEXT), ("owner", _NUMBER)), key_size=1, is_passing=True)
 """Leases of duties that one server has at a time: `recount`."""
 
-CLAIMS = RowTable("claims", _columns(("enqueue_id", _ID), ("owner", _NUMBER)), key_size=1)
+CLAIMS = RowTable("claims", _columns(("enqueue_id", _ID), ("owner", _NUMBER)), key_size=1, is_passing=True)
 """Whose a share is: the epoch of a server, as long as that has a lease."""
 
-DESTINATIONS = RowTable("destinations", _columns(("host", _TEXT), ("record", _BYTES), ("at", _TIME)), key_size=1)
+DESTINATIONS = RowTable(
+    "destinations", _columns(("host", _TEXT), ("record", _BYTES), ("at", _TIME)), key_size=1, is_passing=True
+)
 """What is known of hosts."""
 
 TABLES = (
