@@ -100,8 +100,8 @@ class _Context:
 
     def dead_hosts(self, queue_path: str, now: float) -> list[bytes]:
         """Return the records of the hosts that were dead when a queue was stopped, as lines."""
-        from mailismus.deliver.host_records import format_line  # here: other commands do not need the deliverer
-        from mailismus.deliver.host_snapshot import read_snapshot
+        from mailismus.deliver.knowledge.host_records import format_line  # here: other commands do not need the deliverer
+        from mailismus.deliver.knowledge.host_snapshot import read_snapshot
         from mailismus.disk.posix import Access, PosixDisk
         from mailismus.queue.files.state_file import DIRECTORY, HOSTS
 

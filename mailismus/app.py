@@ -24,6 +24,7 @@ from twisted.logger import Logger
 
 from mailismus.admin.server.task import AdminTask
 from mailismus.config.values.settings import QueueSettings, Settings
+from mailismus.deliver.knowledge.host_sharing import SharedHosts
 from mailismus.deliver.knowledge.host_snapshot import HostSnapshot
 from mailismus.deliver.real_context import RealDeliveryContext
 from mailismus.deliver.routes.assembly import locator_of
@@ -46,6 +47,7 @@ from mailismus.queue.provider import IOpenedQueue, IProviders, IsLocal
 from mailismus.report.task import ReportTask
 from mailismus.sendmail.service import ProgramMail
 from mailismus.start.clock import WallClock
+from mailismus.start.common import Common, Salt
 from mailismus.start.observation import Observation
 from mailismus.start.overview import OverviewMaker
 from mailismus.start.server import Listening, Reactor
@@ -83,6 +85,8 @@ class Tasks:
     """None: the queue keeps no files of its own for them."""
     web: WebTask | None = None
     """None: `<web>` is not written."""
+    common: Common | None = None
+    """None: one server alone has the queue."""
 
 
 class MailServer:
@@ -105,7 +109,7 @@ class MailServer:
         self._manager = manager
         self._submit, self._deliver, self._report = tasks.submit, tasks.deliver, tasks.report
         self._admin, self._snapshot = tasks.admin, tasks.snapshot
-        self._programs, self._acts, self._web = tasks.programs, tasks.acts, tasks.web
+        self._programs, self._acts, self._web, self._common = tasks.programs, tasks.acts, tasks.web, tasks.common
         self._new_locator = new_locator
         self._observation = observation
         self._bound = bound
@@ -119,6 +123,8 @@ class MailServer:
     async def _start(self) -> Sequence[Listening]:
         self._is_started = True
         await self._opened.begin()
+        if self._common is not None:
+            await self._common.start()
         self._observation.start()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
@@ -188,6 +194,8 @@ class MailServer:
         await delivered
         await reported
         await self._snapshot.stop()
+        if self._common is not None:
+            self._common.stop()
         await acted
         await self._opened.queue.close()
         await self._admin.stop()
@@ -247,6 +255,7 @@ def _build(
 ) -> MailServer:
     """Make the rest of the server, over an opened queue. Until it returns, the caller must release that queue."""
     host = settings.application.announcehost
+    salt = Salt(os.urandom)
     manager = QueueManager(
         opened.queue,
         settings.queue.retry,
@@ -254,7 +263,7 @@ def _build(
         time.monotonic,
         maillog,
         max_out=settings.queue.maxmemoryqueue,
-        salt=int.from_bytes(os.urandom(8), "big"),
+        salt=salt,
         elapsed=elapsed_seconds,
     )
     submit = SubmitTask(
@@ -326,9 +335,28 @@ def _build(
     if acts is not None:
         admin.take_acts(acts)
     web = web_task_of(web_port, opened, manager, overviews, reactor, reactor, clock)
-    tasks = Tasks(submit, deliver, report, admin, snapshot, programs, acts, web)
+    common = _build_common(settings, opened, salt, deliver, reactor, clock)
+    tasks = Tasks(submit, deliver, report, admin, snapshot, programs, acts, web, common)
     stop_timeout_s = settings.application.stop_timeout_s
     return MailServer(opened, manager, tasks, new_locator, observation, bound, stop_timeout_s, directory)
+
+
+def _build_common(
+    settings: Settings, opened: IOpenedQueue, salt: Salt, deliver: DeliverTask, reactor: Reactor, clock: IReactorTime
+) -> Common | None:
+    """Make what servers of a shared queue have in common; None: one server alone has it."""
+    if opened.sharing is None:
+        return None
+    has_mailboxes = settings.message_store.lmtp is None and bool(settings.directory.domains)
+    keep_s = deaths_of(settings.deliver.schedule).forget_s
+    return Common(
+        opened.sharing,
+        salt,
+        ThreadPool(reactor, "proof"),
+        PosixDisk(),
+        settings.message_store.userpath if has_mailboxes else None,
+        SharedHosts(deliver.hosts, opened.sharing, clock, time.monotonic, keep_s),
+    )
 
 
 def _build_programs(settings: Settings, submit: SubmitTask, reactor: Reactor, clock: IReactorTime) -> ProgramMail | None:
@@ -353,7 +381,7 @@ def open_for_acts(settings: Settings, reactor: Reactor, providers: IProviders) -
     clock = WallClock(reactor)
     opened = open_queue(settings.queue, reactor, clock, providers, DirectoryInUse(settings.directory).is_local)
     try:
-        retry, salt = settings.queue.retry, int.from_bytes(os.urandom(8), "big")
+        retry, salt = settings.queue.retry, Salt(os.urandom)
         manager = QueueManager(opened.queue, retry, clock, time.monotonic, MemoryMailLog(), salt=salt)
         return StoppedActing(opened, manager, acts_of(settings, opened, manager, reactor, reactor))
     except BaseException:

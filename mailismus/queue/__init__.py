@@ -4,6 +4,7 @@ Rooms, bottom first; modules without a room stand between `outcome` and `acts`:
 
     redirect    redirections of an entry to another relay or recipient. Pure
     content     the bytes of a message: while it arrives, and when it is read
+    servers     what is known of a server that shares a queue. Pure
     interface   the promises of a provider, and their limits
     due         index in memory of entries that are due and out. Pure
     files       common parts of providers on local files
@@ -41,6 +42,7 @@ The modules:
     audited       audit record of an entry. Pure
     filter        the words of FILTER. Pure
     reactor       the part of the reactor that a provider may use
+    sharing       what servers of a shared queue have in common beside its mail
     provider      requirements of the program on a provider, beside the interface
     waiting       why an entry is still there, for those who list entries. Pure
     opened        a queue on local files that a start has locked and opened, with its threads

@@ -26,6 +26,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.content import IContent, IDraft
 from mailismus.queue.redirect import final_recipient
+from mailismus.queue.servers import KnownServer
 
 if TYPE_CHECKING:  # a command that only asks a server shall not load Twisted
     from twisted.internet.defer import Deferred
@@ -360,6 +361,9 @@ class IQueue(Protocol):
 
     def counting_plan(self) -> ICountingPlan | None:
         """The same counts for another process to make, of the queue as it is now; None: only we can."""
+
+    def servers(self) -> Deferred[Sequence[KnownServer]] | None:
+        """The servers that share this queue, with those that did lately; None: one server alone has it."""
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         """At most `limit` matching entries behind the cursor `after` (None: from the start). May be slow, never disturbs

@@ -1,8 +1,7 @@
 """The queue as the tasks see it: one manager, whatever the provider.
 
-The manager settles outcomes (*outcome -> disposition -> settle*). It knows the entries that are out (`queue.out_entries`)
-and the outcomes that are not durable (`queue.not_durable`). `queue.outcome.verdict` decides about a failed attempt; bytes
-and entries are the provider's.
+The manager settles outcomes (*outcome -> disposition -> settle*). It knows what is out (`queue.out_entries`) and what is not
+durable (`queue.not_durable`). `queue.outcome.verdict` decides about a failed attempt; bytes and entries are the provider's.
 
 *Rules*: every outcome is settled in the call that brings it, in one commit. A report (null reverse-path) that can't be
 delivered is discarded and logged, never reported (RFC 5321 4.5.5).
@@ -59,6 +58,7 @@ from mailismus.queue.not_durable import OutcomeGate
 from mailismus.queue.out_entries import OutEntries, split_out
 from mailismus.queue.outcome.disposition import Disposition
 from mailismus.queue.outcome.verdict import Verdicts
+from mailismus.queue.servers import KnownServer
 from mailismus.queue.waiting import Explanations, NoExplanations
 
 
@@ -89,12 +89,12 @@ class QueueManager:
         mail_log: MailLog,
         *,
         max_out: int = 0,
-        salt: int = 0,
+        salt: Callable[[], int] = int,
         elapsed: Callable[[], float] | None = None,
     ) -> None:
         """`clock`: UTC seconds; `monotonic`: seconds that never jump; `max_out`: bound of the entries that are out (0: none;
         one delivery and one bounce may always be out); `elapsed`: as `monotonic`, and counts the time that the machine is
-        suspended; `salt`: a number that makes the retry times of servers differ."""
+        suspended; `salt`: a number that makes the retry times of queues differ."""
         max_deliveries_out, max_bounces_out = split_out(max_out)
         self._provider = provider
         self._clock = clock
@@ -345,6 +345,10 @@ class QueueManager:
     def counting_plan(self) -> ICountingPlan | None:
         """See `IQueue`."""
         return self._provider.counting_plan()
+
+    def servers(self) -> Deferred[Sequence[KnownServer]] | None:
+        """See `IQueue`."""
+        return self._provider.servers()
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         """See `IQueue`."""

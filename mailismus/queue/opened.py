@@ -12,6 +12,7 @@ from mailismus.observe.metrics import Reader
 from mailismus.queue.files.state_file import DIRECTORY
 from mailismus.queue.interface import IQueue
 from mailismus.queue.provider import IQueueFigures
+from mailismus.queue.sharing import ISharing
 
 
 class OpenedLocalQueue:
@@ -28,6 +29,7 @@ class OpenedLocalQueue:
     ) -> None:
         self.queue, self.figures = queue, figures
         self.state_path: str | None = os.path.join(rootpath, DIRECTORY)
+        self.sharing: ISharing | None = None
         self._metrics, self._threads, self._release = metrics, threads, release
 
     def metrics(self) -> Sequence[Reader]:

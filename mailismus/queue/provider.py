@@ -26,6 +26,8 @@ from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.content import IDraft
 from mailismus.queue.interface import Area, CommitListener, Filter, Gap, IQueue, M, Message, Submission, Summary
+from mailismus.queue.servers import KnownServer
+from mailismus.queue.sharing import ISharing
 
 if TYPE_CHECKING:  # a command that only asks a server shall not load Twisted
     from twisted.internet.defer import Deferred
@@ -78,6 +80,10 @@ class IOpenedQueue(Protocol):
         """The directory for state files (`queue.files.state_file`): there and writable for this process alone, as far as the
         locks of the queue reach, until `end`. None: nothing is kept from one run to the next."""
 
+    @property
+    def sharing(self) -> ISharing | None:
+        """What the servers of this queue have in common; None: one server alone has it."""
+
     def metrics(self) -> Sequence[Reader]:
         """The metrics of this provider alone. Reading them asks no disk and no server."""
 
@@ -107,6 +113,9 @@ class IStoppedQueue(Protocol):
 
     def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
         """The content of a message that is there, in pieces, in order. Raises `StorageError` or `OSError`."""
+
+    def servers(self) -> Sequence[KnownServer] | None:
+        """As `IQueue.servers`. Raises `StartError`."""
 
     def close(self) -> None:
         """Close the files."""

@@ -15,6 +15,7 @@ from mailismus.errors import Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Filter, Gap, Message, Page, Summary
+from mailismus.queue.servers import KnownServer
 
 PAGE = 1000
 """Entries of one page."""
@@ -132,6 +133,9 @@ class StoppedQueue:
             yield from self._read(spool_id)
         except OSError as error:
             raise Unavailable(f"a message can't be read: {error}") from None
+
+    def servers(self) -> Sequence[KnownServer] | None:
+        return None
 
     def close(self) -> None:
         """Nothing is held open."""

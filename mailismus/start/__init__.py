@@ -9,6 +9,7 @@ Modules, each with what it is:
     allocator         one arena of memory for all threads
     privileges        user and group of the server
     notify            systemd's notification protocol
+    common            what servers of a shared queue must have in common
     clock             the clock of a server
     server            interface of a complete server
     reload            SIGHUP: another configuration, all or nothing

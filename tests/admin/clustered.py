@@ -67,6 +67,9 @@ class Clustered(Serving):
     def counting_plan(self) -> ICountingPlan | None:
         return self.manager.counting_plan()
 
+    def servers(self) -> None:
+        return None
+
     def put(self, *recipients: bytes) -> SpoolId:
         def accept() -> Deferred[SpoolId]:
             draft = self.manager.draft()

@@ -37,6 +37,9 @@ class LongQueue:
     def counting_plan(self) -> None:
         return None
 
+    def servers(self) -> None:
+        return None
+
     def summary(self) -> Deferred[Summary]:
         return succeed(Summary({area: AreaCount() for area in Area}, exact=True))
 

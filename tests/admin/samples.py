@@ -88,5 +88,8 @@ class ListedQueue:
     def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
         yield from self.pieces[spool_id]
 
+    def servers(self) -> None:
+        return None
+
     def close(self) -> None:
         self.is_closed = True

@@ -35,7 +35,7 @@ VALUES = {"area=": "deferred", "older=": "1h", "younger=": "1h", "larger=": "1K"
         ("shape", "--", ["--by ", "--json ", "--limit ", "--svg "]),
         ("shape --by", "", ["domain ", "host ", "sender "]),
         ("shape --by", "h", ["host "]),
-        ("help", "s", ["shape ", "show "]),
+        ("help", "s", ["shape ", "show ", "servers "]),
         ("show", "", []),
         ("why", "", []),
         ("why example.org", "--", ["--json ", "--limit "]),

@@ -40,6 +40,9 @@ class PagedQueue:
     def counting_plan(self) -> Parts | None:
         return self.plan
 
+    def servers(self) -> None:
+        return None
+
     def summary(self) -> Deferred[Summary]:
         return succeed(attrs.evolve(COUNTS, exact=not self.gaps, gaps=self.gaps))
 

@@ -29,7 +29,7 @@ class Node(Bench):
         self.host = HostClock(servers.world.clock)
         self.clients = servers.world.server(self.host)
         bits, chance = servers.random.getrandbits, servers.random.random
-        terms = ServerTerms(name, VIEW, 86_400.0, 1000, servers.now, servers.now, bits, chance)
+        terms = ServerTerms(name, VIEW, 86_400.0, 1000, servers.now, servers.now, bits, chance, servers.wants_sizes)
         self.shared = build(self.clients.stores, self.host, terms)
         super().__init__(cast(QueueHarness, servers), cast(IQueue, self.shared))
 
@@ -63,6 +63,7 @@ class Servers:
         self.world = World()
         self.clock = self.world.clock
         self.random = random.Random(1)
+        self.wants_sizes = False
 
     def start(self, name: str) -> Node:
         node = Node(self, name)

@@ -68,6 +68,7 @@ def test_the_credentials_of_the_object_store_are_all_that_must_be_written(root: 
     )
     assert (services.view.slicewindow_s, services.view.bucketcount) == (3600, 1)
     assert (services.view.updatebrowsestartpace, services.view.keep_s) == (1000, 86400.0)
+    assert services.view.sizemetrics
 
 
 def test_everything_may_be_written(root: Path) -> None:
@@ -79,14 +80,14 @@ def test_everything_may_be_written(root: Path) -> None:
         '<objects kind="swift" url="https://c.example:443" region="eu-1" bucket="a-bucket" username="acc:joe" '
         'passwordfile="{root}/secret"/>'
         "<view><slicewindow>90s</slicewindow><bucketcount>3</bucketcount>"
-        "<updatebrowsestartpace>20</updatebrowsestartpace><keep>2h</keep></view>",
+        "<updatebrowsestartpace>20</updatebrowsestartpace><keep>2h</keep><sizemetrics>N</sizemetrics></view>",
     )
     assert services.rabbitmq.hosts == (("a.example", 5672), ("2001:db8::1", 5671))
     assert services.rabbitmq.login.password is not None
     assert services.cassandra.hosts == (("b.example", 9042),)
     assert (services.cassandra.datacenter, services.cassandra.login.username) == ("dc-2", "n")
     assert services.objects.is_swift
-    assert (services.view.slicewindow_s, services.view.keep_s) == (90, 7200.0)
+    assert (services.view.slicewindow_s, services.view.keep_s, services.view.sizemetrics) == (90, 7200.0, False)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_everything_may_be_written(root: Path) -> None:
         ('<objects username="j" passwordfile="{root}/secret" ca="{root}/secret"/>', 5, "attribute ca of <objects>"),
         ('<objects username="j" passwordfile="{root}/secret" url="ftp://x"/>', 5, "http://HOST:PORT"),
         (OBJECTS + "\n<view>\n<slicewindow>1500ms</slicewindow></view>", 7, "whole number of seconds"),
-        (OBJECTS + "\n<view><sizemetrics>Y</sizemetrics></view>", 6, "not available"),
+        (OBJECTS + "\n<view><sizemetrics>maybe</sizemetrics></view>", 6, "sizemetrics"),
         (OBJECTS + "\n<journal/>", 6, "<journal> belongs to provider clustered and log"),
     ],
 )

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import attrs
 import pytest
 
+from mailismus.queue.providers.distributed.format.tables import CLAIMS, DELETED, DUE, ENQUEUED, MAILS, SERVERS, TABLES
 from mailismus.queue.providers.distributed.stores.cassandra import statements
 from mailismus.queue.providers.distributed.stores.rows import Column, ColumnKind, RowTable
 
@@ -23,6 +25,14 @@ def test_nothing_of_a_table_expires_by_itself() -> None:
     assert "gc_grace_seconds = 7776000" in text
     assert "LeveledCompactionStrategy" in text
     assert "default_time_to_live" not in text
+
+
+def test_what_expires_or_is_renewed_is_freed_a_day_later() -> None:
+    assert "gc_grace_seconds = 86400" in statements.create_table(attrs.evolve(TABLE, is_passing=True))
+    batched = {table.name for table in (ENQUEUED, DELETED, MAILS, DUE)}
+    passing = {table.name for table in TABLES if table.is_passing}
+    assert {CLAIMS.name, SERVERS.name} <= passing
+    assert not batched & passing
 
 
 def test_statements_name_columns_in_the_order_of_their_values() -> None:

@@ -18,6 +18,7 @@ from mailismus.observe.metrics import Reader
 from mailismus.queue.interface import Area
 from mailismus.queue.provider import IProvider, IsLocal, QueuePlace
 from mailismus.queue.reactor import QueueReactor
+from mailismus.queue.sharing import ISharing
 from tests.naive.opening import FORMAT, NAME, open_naive
 from tests.naive.provider import NaiveQueue
 
@@ -43,6 +44,7 @@ class OpenedNaiveQueue:
         self.queue = open_naive(settings, PosixDisk(), self._threads, clock)
         self.figures = NaiveFigures(self.queue)
         self.state_path: str | None = None
+        self.sharing: ISharing | None = None
 
     def metrics(self) -> Sequence[Reader]:
         return ()

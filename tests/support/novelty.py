@@ -30,6 +30,9 @@ class StoppedNovelty:
     def contents(self, spool_id: SpoolId) -> Generator[bytes, None, None]:
         yield b""
 
+    def servers(self) -> None:
+        return None
+
     def close(self) -> None:
         pass
 

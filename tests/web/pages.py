@@ -58,6 +58,9 @@ class FakeQueue:
             raise self.content
         return self.content if isinstance(self.content, bytes) else succeed(Pieces(list(self.content)))
 
+    def servers(self) -> None:
+        return None
+
     def explanations(self) -> Explanations:
         return self.explained
 

@@ -42,6 +42,7 @@ from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Gap, Message, Summary
 from mailismus.queue.provider import IPlanCounter
+from mailismus.queue.servers import KnownServer
 
 if TYPE_CHECKING:
     from mailismus.config.values.effective import Effective
@@ -149,6 +150,12 @@ class ServerSource:
     def flush(self, words: Sequence[str]) -> int:
         with _clear_errors():
             return decode_number(self._only_answer(Request("flush", tuple(words))))
+
+    def servers(self) -> Sequence[KnownServer] | None:
+        from mailismus.admin.protocol.servers import SERVERS, decode_servers
+
+        with _clear_errors():
+            return decode_servers(self._ask(Request(SERVERS)))
 
     def ask(self, request: Request) -> Generator[dict[str, object], None, None]:
         with _clear_errors():

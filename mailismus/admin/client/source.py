@@ -13,6 +13,7 @@ from mailismus.admin.model.shape import By, Shape
 from mailismus.admin.protocol.wire import Request
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Gap, Message, Summary
+from mailismus.queue.servers import KnownServer
 
 
 class QueueSource(Protocol):
@@ -41,6 +42,9 @@ class QueueSource(Protocol):
     def flush(self, words: Sequence[str]) -> int:
         """Make deferred entries that match due now, and return their number. Raises `StartError` (69) without a running
         server."""
+
+    def servers(self) -> Sequence[KnownServer] | None:
+        """The servers that share the queue; None: one server alone has it."""
 
     def ask(self, request: Request) -> Generator[dict[str, object], None, None]:
         """The lines of the server's answer. Raises `StartError` (69) without a running server."""

@@ -17,6 +17,7 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.filter import parse_filter, parse_subject
 from mailismus.queue.interface import Filter, Gap, Message, Summary
 from mailismus.queue.provider import IStoppedQueue
+from mailismus.queue.servers import KnownServer
 from mailismus.queue.waiting import Explanations, NoExplanations
 
 
@@ -88,6 +89,9 @@ class OfflineSource:
 
     def flush(self, words: Sequence[str]) -> int:
         raise StartError(os.EX_UNAVAILABLE, "this needs the running server")
+
+    def servers(self) -> Sequence[KnownServer] | None:
+        return self.queue.servers()
 
     def ask(self, request: Request) -> Generator[dict[str, object], None, None]:
         if self.answers is None:

@@ -9,7 +9,7 @@ Modules, each with what it is:
     progress        one line of progress at a terminal
     command         a command about the queue. Pure
     acts            `queue hold|release|delete|bounce|redirect|acts|undo`
-    queue           `queue list|count|shape|show|why|flush`, `why`
+    queue           `queue list|count|shape|show|why|flush|servers`, `why`
     fsck            `fsck`
     convert         `queue convert`
     setup           `queue setup`

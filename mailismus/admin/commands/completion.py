@@ -15,7 +15,7 @@ FILTER_WORDS = (*FILTERS, *(f"area={area.value}" for area in Area))
 
 _QUEUE = (
     *("list", "count", "shape", "show", "why", "flush"),
-    *("hold", "release", "delete", "bounce", "redirect", "acts", "undo"),
+    *("hold", "release", "delete", "bounce", "redirect", "acts", "undo", "servers"),
 )
 _ACT = ("--reason", "--all", "--dry-run", "--limit", "--yes")
 _BY = tuple(by.value for by in By)
@@ -34,6 +34,7 @@ _OPTIONS = {
     "redirect": (*_ACT, "--to"),
     "acts": ("--json", "--resume"),
     "undo": (),
+    "servers": ("--json",),
 }
 
 
@@ -55,7 +56,7 @@ def candidates(before: Sequence[str], word: str) -> list[str]:
         return [f"{name} " for name in options if name.startswith(word) and name not in before]
     if before[-1] == "--by":
         return [f"{name} " for name in _BY if name.startswith(word)]
-    if command in ("show", "why", "acts", "undo") or before[-1] in ("--limit", "--reason", "--for", "--to"):
+    if command in ("show", "why", "acts", "undo", "servers") or before[-1] in ("--limit", "--reason", "--for", "--to"):
         return []
     if word.startswith("area="):
         return [f"area={area.value} " for area in Area if f"area={area.value}".startswith(word)]

@@ -270,6 +270,22 @@ def _flush(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> N
     out.write(f"{number} deferred {entries} {are} due now{none}\n")
 
 
+def _fill_servers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="JSON instead of text, an object for each server")
+
+
+def _servers(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
+    from mailismus.admin.render.servers import ONE_SERVER, server_json, server_lines
+
+    servers = source.servers()
+    if arguments.json:
+        for server in servers or ():
+            out.write(server_json(server) + "\n")
+    else:
+        for line in [ONE_SERVER] if servers is None else server_lines(servers, time.time()):
+            out.write(line + "\n")
+
+
 COMMANDS: tuple[Command, ...] = (
     Command("list", Reach.SERVER_OR_FILES, "list entries, as mailq does", wording.LIST, _fill_list, _list),
     Command("count", Reach.SERVER_OR_FILES, "count entries, messages and bytes", wording.COUNT, _fill_count, _count),
@@ -278,6 +294,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("why", Reach.SERVER_OR_FILES, "say why mail is still here", wording.WHY, _fill_why, _why),
     Command("flush", Reach.SERVER, "try deferred entries now", wording.FLUSH, fill_filter, _flush),
     *ACT_COMMANDS,
+    Command("servers", Reach.SERVER_OR_FILES, "show the servers of the queue", wording.SERVERS, _fill_servers, _servers),
 )
 """In the order of the help."""
 WHY = next(command for command in COMMANDS if command.name == "why")

@@ -1,4 +1,4 @@
-"""The commands `mailismus queue list|count|shape|show|why|flush|convert|setup`, `mailismus why`, `shell` and `dump FILE`.
+"""The commands `mailismus queue list|count|...|servers|convert|setup`, `mailismus why`, `shell` and `dump FILE`.
 
 *Rules*: a command asks the running server where there is one; else it reads the files and changes nothing. An error that
 ends the command is raised as `StartError` with the exit code. A reader that has seen enough (a closed pipe) is no error.

@@ -204,6 +204,16 @@ its usual route again. A rule for mail to come (`queue hold --incoming`) ends,
 and what it holds is released. What was delivered, reported or removed since
 stays so; the counts say how much came back."""
 
+SERVERS = """\
+Shows the servers of a queue that several share (provider distributed), as its
+services know them: name, epoch, what is left of the lease or since when it is
+over, entries in the hand of each, and which services it can't use. What a
+server tells of itself is some seconds old. Those that are gone are shown for
+30 days. Without a running server the services are asked (75 where they can't
+be reached). For other providers it says that the queue has one server.
+
+With --json each line is an object; times are in seconds, from now."""
+
 SHELL = """\
 Reads commands about the running server's queue and obeys them: those of
 `mailismus queue`, and help. It needs the running server (69 without one).
@@ -311,6 +321,7 @@ EXAMPLES: dict[str, Sequence[Example]] = {
     ),
     "acts": (("acts", "what was done"), ("acts --json", "for a program")),
     "undo": (("undo A7", "take it back"),),
+    "servers": (("servers", "who shares it"), ("servers --json", "for a program")),
 }
 
 SHELL_EXAMPLES = "examples:\n  mailismus shell\n  echo 'count area=deferred' | mailismus shell"

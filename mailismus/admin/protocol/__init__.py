@@ -7,6 +7,7 @@ Modules, each with what it is:
     injecting       a message of a program as lines of JSON
     overview        the figures of the server as one line. Pure
     habits          what receivers did lately, as lines. Pure
+    servers         servers of a shared queue, a line each. Pure
     acting          acts on the queue as lines of JSON. Pure
     settings        effective values as lines of JSON. Pure
     socket_file     the socket in the file system: bind, connect

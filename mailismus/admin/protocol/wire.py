@@ -18,6 +18,7 @@ Between two lines may stand `{"working": true}`: the next one takes long, for th
 | `overview` (of the server; a domain in the filter: and what is known of it) | one line (`protocol.overview`) |
 | `settings` | the effective values of the running server, a line each (`protocol.settings`) |
 | `shape` (the request says `"by": "domain"`, `"host"` or `"sender"`) | one line of counts for all others, then one a row |
+| `servers` | the servers that share the queue, a line each (`protocol.servers`) |
 | `preview`, `act`, `acts`, `undo`, `resume` | of acts on the queue: see `protocol.acting` |
 
 *Rules*: bytes travel as text of the same code points (`fields`), content in base64, so that any byte comes through. Both

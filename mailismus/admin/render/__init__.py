@@ -8,5 +8,6 @@ Modules, each with what it is:
     attempts    attempts of an entry, as lines and rows
     picture     the shape of a queue as SVG
     why         why entries are still there, a line each
+    servers     servers of a shared queue
     message     one message: envelope, recipients, attempts
 """

@@ -30,6 +30,7 @@ from mailismus.queue.content import IContent
 from mailismus.queue.filter import Subject
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Filter, Flushed, ICountingPlan, Message, Page, Summary
+from mailismus.queue.servers import KnownServer
 from mailismus.queue.waiting import Explanations, NoExplanations
 
 PAGE_ENTRIES = 100
@@ -48,6 +49,8 @@ class LookableQueue(Protocol):
     def summary(self) -> Deferred[Summary]: ...
 
     def counting_plan(self) -> ICountingPlan | None: ...
+
+    def servers(self) -> Deferred[Sequence[KnownServer]] | None: ...
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]: ...
 

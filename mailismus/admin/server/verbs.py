@@ -11,6 +11,7 @@ from mailismus.admin.model.shape import By
 from mailismus.admin.protocol.habits import HABITS
 from mailismus.admin.protocol.injecting import INJECT
 from mailismus.admin.protocol.overview import OVERVIEW
+from mailismus.admin.protocol.servers import SERVERS
 from mailismus.admin.protocol.wire import Refusal, Request
 from mailismus.admin.server.answers import (
     ContentAnswer,
@@ -23,6 +24,7 @@ from mailismus.admin.server.answers import (
     VerbAnswer,
     WhyAnswer,
 )
+from mailismus.admin.server.servers import ServersAnswer
 from mailismus.admin.server.settings import SettingsAnswer
 from mailismus.config.values.effective import Effective
 from mailismus.queue.filter import FilterError, parse_filter, parse_subject
@@ -80,6 +82,12 @@ def _plan(request: Request, queue: LookableQueue, wanted: Filter, now: float) ->
     return PlanAnswer(plan)
 
 
+def _servers(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
+    if request.words:
+        raise Refusal(os.EX_USAGE, "all servers are told: write no filter")
+    return ServersAnswer(queue.servers)
+
+
 def _shape(request: Request, queue: LookableQueue, wanted: Filter, now: float) -> VerbAnswer:
     try:
         by = By(request.by)
@@ -114,6 +122,7 @@ _VERBS = {
     "count": _Verb(_count, "queue count"),
     "plan": _Verb(_plan, "queue count"),
     "shape": _Verb(_shape, "queue shape"),
+    SERVERS: _Verb(_servers, "queue servers"),
     "content": _Verb(_content, "queue show", is_long=True),
     "flush": _Verb(_flush, "queue flush"),
 }

@@ -78,7 +78,8 @@ class ServicesReader:
             text = "<slicewindow> is no whole number of seconds: write one"
             raise ConfigError(self.file, block.line_of(srv.SLICEWINDOW), text)
         return SliceSettings(
-            int(window_s), block.get(srv.BUCKETCOUNT), block.get(srv.UPDATEBROWSESTARTPACE), block.get(srv.KEEP)
+            *(int(window_s), block.get(srv.BUCKETCOUNT), block.get(srv.UPDATEBROWSESTARTPACE)),
+            *(block.get(srv.KEEP), block.get(srv.SIZEMETRICS)),
         )
 
     def _login(self, block: Given, username: Setting[str]) -> ServiceLogin:

@@ -175,11 +175,17 @@ UPDATEBROWSESTARTPACE = Setting(
 KEEP = Setting(
     "keep", kinds.time("1h"), "24h", "How long a slice is kept in which nothing is left of the queue.", fixed=True
 )
+SIZEMETRICS = Setting(
+    "sizemetrics",
+    kinds.BOOLEAN,
+    "Y",
+    "Y: the metrics tell how much is in the whole queue, of all servers; each server asks the database for that each 10 s.",
+    fixed=True,
+)
 VIEW = Block(
     "view",
     "How the rows of the shared queue are divided.",
-    (SLICEWINDOW, BUCKETCOUNT, UPDATEBROWSESTARTPACE, KEEP),
-    unbuilt=("sizemetrics",),
+    (SLICEWINDOW, BUCKETCOUNT, UPDATEBROWSESTARTPACE, KEEP, SIZEMETRICS),
     providers=_SHARED,
 )
 SERVICES = (RABBITMQ, CASSANDRA, OBJECTS, VIEW)

@@ -59,6 +59,7 @@ class SliceSettings:
     bucketcount: int
     updatebrowsestartpace: int
     keep_s: float
+    sizemetrics: bool = True
 
 
 @attrs.frozen

@@ -7,6 +7,7 @@ Modules, leaves first:
     quirks         known defects of each host. Pure
     host_records   what is known of a host, to be kept or shared. Pure
     host_snapshot  keeps the records of hosts from one run to the next
+    host_sharing   shares deaths of hosts among the servers of a queue
     hop_habits     what one next hop did lately. Pure
     recent         totals and habits of each next hop, and the last failures. Pure
     habits         what receivers did lately, hosts too. Pure

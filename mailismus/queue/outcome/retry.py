@@ -104,7 +104,7 @@ def longest_delay_s(rule: RetryRule) -> float:
 
 
 def lengthening_of(spool_id: SpoolId, attempts: int, salt: int) -> float:
-    """Return a number of [0, 1) for this message and attempt, evenly spread (splitmix64). `salt` makes servers differ."""
+    """Return a number of [0, 1) for this message and attempt, evenly spread (splitmix64). `salt` makes queues differ."""
     mixed = (spool_id * 0x9E3779B97F4A7C15 + attempts * 0xD1B54A32D192ED03 + salt) & _MASK
     mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK

@@ -10,6 +10,7 @@ the server start since.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from mailismus.config.values.settings import RetrySettings
@@ -44,9 +45,10 @@ class JumpWatch(Protocol):
 
 
 class Verdicts:
-    """One retry rule for messages and another for reports. `salt` makes the retry times of servers differ."""
+    """One retry rule for messages and another for reports. `salt`: a number that makes the retry times of queues
+    differ."""
 
-    def __init__(self, retry: RetrySettings, watch: JumpWatch, ages: Ages, salt: int) -> None:
+    def __init__(self, retry: RetrySettings, watch: JumpWatch, ages: Ages, salt: Callable[[], int]) -> None:
         self._watch, self._ages, self._salt = watch, ages, salt
         self.reload(retry)
 
@@ -92,7 +94,7 @@ class Verdicts:
             made_age_s=age_s - (now - made_at) if counts and made_at is not None else None,
             attempts=attempts,
             now=now,
-            lengthening=lengthening_of(spool_id, attempts, self._salt),
+            lengthening=lengthening_of(spool_id, attempts, self._salt()),
             known_for_s=outcome.known_for_s,
             retry=outcome.retry,
         )

@@ -194,6 +194,9 @@ class ChunkQueue:
     def counting_plan(self) -> None:
         return None
 
+    def servers(self) -> None:
+        return None
+
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self._search(wanted, after, limit))
 

@@ -49,7 +49,7 @@ class OpenedChunkQueue:
     def __init__(self, local: OpenedLocalQueue, signal: ChunkSignal) -> None:
         self._local, self._signal = local, signal
         self.queue, self.figures, self.state_path = local.queue, local.figures, local.state_path
-        self.metrics, self.release = local.metrics, local.release
+        self.metrics, self.release, self.sharing = local.metrics, local.release, local.sharing
 
     def begin(self) -> Deferred[None]:
         return self._local.begin().addCallback(lambda _: self._signal.start())

@@ -144,6 +144,9 @@ class ClusteredQueue:
     def counting_plan(self) -> ICountingPlan:
         return self.parts.search.plan(self._admission.reason())
 
+    def servers(self) -> None:
+        return None
+
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self.parts.search.search(wanted, after, limit))
 

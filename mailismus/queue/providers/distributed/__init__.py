@@ -8,6 +8,7 @@ Rooms, bottom first:
     view        the settings of slices and buckets, and the record of what they were
     identity    epochs, the ids of messages, leases, claims, tasks, the database's clock
     setup       makes what a queue needs in its stores, and tells what is missing
+    counts      what each server has added to each slice
     enqueue     how a message gets in
     content     contents of messages
     due         what waits for its time
@@ -15,6 +16,7 @@ Rooms, bottom first:
     settle      how entries end, or move into another share
     browse      listings, counts, flushes, the clean-up of slices, and queues of the broker that are filled again
     commits     commits of messages and settlements, and how their ends are told
+    sharing     what servers have in common beside the mail
     duties      leases are renewed, what is here for long is claimed, the browse starts are moved
     probes      how each store is asked whether it is well again
     admission   whether mail is taken, and whether entries are handed out

@@ -11,12 +11,15 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area
+from mailismus.queue.interface import Area, Summary
 from mailismus.queue.providers.distributed.admission import MailAdmission
+from mailismus.queue.providers.distributed.browse.counting import count_by_rows
 from mailismus.queue.providers.distributed.browse.forgotten import Forgotten
 from mailismus.queue.providers.distributed.browse.hurry import Hurrying
+from mailismus.queue.providers.distributed.browse.recounting import Recounting
 from mailismus.queue.providers.distributed.browse.refilling import Refilling
 from mailismus.queue.providers.distributed.browse.search import Searching
+from mailismus.queue.providers.distributed.browse.sizes import QueueSizes
 from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.circuits.circuit import Circuit
 from mailismus.queue.providers.distributed.circuits.guarded import Circuits, guard, make_circuits
@@ -26,6 +29,7 @@ from mailismus.queue.providers.distributed.content.absent import AbsentContents
 from mailismus.queue.providers.distributed.content.kept import KeptContents
 from mailismus.queue.providers.distributed.content.looking import ContentLooking
 from mailismus.queue.providers.distributed.content.stored import StoredContents
+from mailismus.queue.providers.distributed.counts.keeping import CountKeeping
 from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.duties import Duties
 from mailismus.queue.providers.distributed.enqueue.steps import EnqueueClock, Enqueueing
@@ -42,6 +46,7 @@ from mailismus.queue.providers.distributed.identity.claims import Claims
 from mailismus.queue.providers.distributed.identity.clock import DatabaseClock
 from mailismus.queue.providers.distributed.identity.epochs import Epochs
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
+from mailismus.queue.providers.distributed.identity.notes import NoteWriting
 from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
 from mailismus.queue.providers.distributed.identity.tasks import ServerTasks
 from mailismus.queue.providers.distributed.parts import DistributedParts
@@ -49,6 +54,7 @@ from mailismus.queue.providers.distributed.probes import make_probes
 from mailismus.queue.providers.distributed.provider import DistributedQueue
 from mailismus.queue.providers.distributed.settle.finding import ShareFinding
 from mailismus.queue.providers.distributed.settle.settling import ShareSettling
+from mailismus.queue.providers.distributed.sharing import ServerSharing
 from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 from mailismus.queue.providers.distributed.view.current import CurrentView
@@ -75,6 +81,8 @@ class ServerTerms:
     elapsed: Callable[[], float]
     random_bits: Callable[[int], int]
     chance: Callable[[], float]
+    wants_sizes: bool = False
+    """Whether metrics tell how much is in the whole queue."""
 
 
 class _Later:
@@ -157,11 +165,12 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
     database_clock, absent = DatabaseClock(rows, now), AbsentContents()
     admission = MailAdmission(lease, circuits, database_clock, absent)
     kept = KeptContents(KEPT_BYTES)
+    counts = CountKeeping(rows, lease, reactor, now)
     hand = Hand(later.fire, later.left, later.strayed)
     firing = Firing(stores, reactor, now, lease)
     own_clock = OwnClock(now, terms.elapsed, epoch, pause)
     owning = Owning(rows, Claims(rows, lease), hand, firing, own_clock)
-    loading = TriggerLoading(hand, stores, owning, lease, reactor, own_clock)
+    loading = TriggerLoading(hand, stores, owning, lease, counts, reactor, own_clock)
     trouble = QueueTrouble(later.missing, later.stuck)
     consumers = tuple(
         AreaConsumer(stores.broker, area, terms.prefetch, reactor, loading.add, hand.drop_lost, trouble) for area in Area
@@ -172,13 +181,18 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
         kept.forget(spool_id)
         later.over(1)
 
-    settling = ShareSettling(stores, hand, finding, clock, view.writing, new_id, firing, owning, on_over)
-    enqueueing = Enqueueing(stores, clock, new_id, hand.hide)
+    settling = ShareSettling(stores, hand, finding, clock, view.writing, new_id, firing, owning, counts, on_over)
+
+    def on_begun(shares: Sequence[Share]) -> None:
+        hand.hide(shares)
+        counts.hide(shares)
+
+    enqueueing = Enqueueing(stores, clock, new_id, on_begun)
 
     def may_try(spool_id: SpoolId) -> bool:
         return hand.index.messages.get(spool_id) is None or (lease.is_sure and hand.may_try(spool_id, terms.elapsed()))
 
-    parts = CommitParts(reactor, now, view.writing, ids, enqueueing, settling, firing, hand, loading, kept, may_try)
+    parts = CommitParts(reactor, now, view.writing, ids, enqueueing, settling, firing, hand, loading, kept, counts, may_try)
     commits = Commits(parts)
     starts = Starts(rows, view.reading, now, terms.keep_s)
     searching = Searching(rows, hand, starts, finding, new_id, now)
@@ -203,6 +217,14 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
     refilling = Refilling(stores, circuits.broker, ServerTasks(rows, lease), hurrying, now)
     forgotten = Forgotten(stores, hand, lease, hurrying, now)
     watching = Watching(stores.broker, database_clock, refilling, forgotten, reactor)
+
+    def held() -> dict[str, int]:
+        return {area.value: count for area in Area if (count := hand.index.count_in(area))}
+
+    def count() -> Deferred[Summary]:
+        return Deferred.fromCoroutine(count_by_rows(rows, starts, counts, ""))
+
+    notes = NoteWriting(rows, lease, terms.name, held, circuits.words, reactor)
     duties = Duties(
         *(lease, ids, consumers, hand, owning, firing, starts, view, reactor, terms.chance),
         pace=lambda: view.writing().pace,
@@ -235,8 +257,13 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
             contents=StoredContents(stores.objects, kept, absent, find, lives),
             starts=starts,
             searching=searching,
+            counts=counts,
+            recounting=Recounting(rows, counts, starts, finding, own_clock, reactor),
             hurrying=hurrying,
             duties=duties,
+            notes=notes,
+            sharing=ServerSharing(stores, reactor),
+            sizes=QueueSizes(count, reactor, is_wanted=terms.wants_sizes),
         )
     )
     later.listen(queue.fire, duties.finished, queue.resume, owning, refilling)

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
+from uuid import UUID
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -27,6 +28,8 @@ from mailismus.queue.entering import removals_of
 from mailismus.queue.interface import CommitListener, EndedEntries, M, Settlement, Submission
 from mailismus.queue.providers.distributed.content.draft import DraftInMemory
 from mailismus.queue.providers.distributed.content.kept import KeptContents
+from mailismus.queue.providers.distributed.counts.keeping import CountKeeping
+from mailismus.queue.providers.distributed.counts.numbers import entered as entered_of
 from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.enqueue.plan import Arrived
 from mailismus.queue.providers.distributed.enqueue.steps import Enqueued, Enqueueing, EnqueueRefused
@@ -78,6 +81,7 @@ class CommitParts:
     hand: Hand
     loading: TriggerLoading
     kept: KeptContents
+    counts: CountKeeping
     may_try: Callable[[SpoolId], bool]
     """Whether what is here of a message may be tried."""
 
@@ -160,6 +164,8 @@ class Commits:
             for spool_id in sorted(settled):
                 await turns.enter_async_context(parts.settling.lock(spool_id))
                 batches += [(spool_id, batch) for batch in await parts.settling.begin(spool_id, settled[spool_id])]
+            for _, batch in batches:
+                turns.enter_context(parts.settling.counting(batch))
             beside = [write for _, batch in batches for write in batch.writes]
             entered = await self._put_in(submissions, beside)
             for spool_id, batch in batches:
@@ -169,6 +175,8 @@ class Commits:
         for needless in (due for one in entered for due in one.needless):
             parts.firing.forget(needless)
         self._refuse([share for one in entered for share in one.stale])
+        for one in entered:
+            parts.counts.apply(entered_of(one.plan.shares))
         return gone, [share for one in entered for share in one.plan.shares]
 
     async def _put_in(self, submissions: Sequence[Submission], beside: Sequence[Write]) -> list[Enqueued]:
@@ -224,7 +232,12 @@ class Commits:
         now = self._parts.now()
         for share in shares:
             await self._parts.settling.write_surely([removed_mark(share.name, WHOLE, now)])
-        self._parts.loading.show([share.name.enqueue_id for share in shares])
+        self._show([share.name.enqueue_id for share in shares])
+
+    def _show(self, names: Sequence[UUID]) -> None:
+        """Shares are hidden no more."""
+        self._parts.counts.show(names)
+        self._parts.loading.show(names)
 
     @staticmethod
     def _error_of(failure: Failure) -> StorageError:
@@ -253,7 +266,7 @@ class Commits:
         for ended in told:
             if ended.error is not None:
                 ended.commit.listener.on_failed((ended.commit.mark,), ended.error)
-        self._parts.loading.show([share.name.enqueue_id for ended in told for share in ended.shown])
+        self._show([share.name.enqueue_id for ended in told for share in ended.shown])
 
     def _unmark(self, marked: Sequence[QueueId]) -> None:
         for queue_id in marked:

@@ -1,7 +1,6 @@
 """Metrics of the shared queue, as far as this server knows them.
 
-*Rules*: only numbers that are in memory; reading a metric asks no service. How much there is in all is not known here:
-`queue count` reads it.
+*Rules*: only numbers that are in memory; reading a metric asks no service.
 """
 
 from __future__ import annotations
@@ -67,5 +66,11 @@ METRICS: tuple[Metric[DistributedQueue], ...] = (
         lambda q: q.parts.refilling.refilled,
     ),
     gauge("mailismus_distributed_shares", "Shares in the hand of this server.", lambda q: len(q.parts.hand.shares)),
+    gauge(
+        "mailismus_distributed_entries",
+        "Entries of the whole queue by area, of all servers, as counted within the last 10 s. None with <sizemetrics> N.",
+        lambda q: {(area.value,): count for area, count in q.parts.sizes.entries.items()},
+        "area",
+    ),
     gauge("mailismus_distributed_draft_bytes", "Bytes of messages that are coming in.", lambda q: q.parts.drafts.used),
 )

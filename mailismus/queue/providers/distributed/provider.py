@@ -42,13 +42,15 @@ from mailismus.queue.interface import (
     Summary,
 )
 from mailismus.queue.pages import claim_page
-from mailismus.queue.providers.distributed.browse.counting import count_all
+from mailismus.queue.providers.distributed.browse.counting import count_by_rows
 from mailismus.queue.providers.distributed.commits import MAX_ENVELOPE_BYTES
 from mailismus.queue.providers.distributed.content.draft import DraftInMemory
 from mailismus.queue.providers.distributed.hand.leaving import leave_all
+from mailismus.queue.providers.distributed.identity.notes import known_servers
 from mailismus.queue.providers.distributed.parts import DistributedParts
 from mailismus.queue.providers.distributed.setup import are_queues_alone, missing_things, not_set_up
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
+from mailismus.queue.servers import KnownServer
 
 GIVE_UP_S = 5.0
 """Seconds that a close waits for stores that don't answer: entries settled meanwhile may be delivered twice."""
@@ -85,9 +87,13 @@ class DistributedQueue:
             await parts.starts.load()
             await parts.firing.start()
             await parts.watching.start()
+            await parts.counts.start()
         except StoreFailure as failure:
             raise StartError(os.EX_TEMPFAIL, f"the queue can't be opened: {failure}") from failure
         parts.duties.start()
+        parts.notes.start()
+        parts.recounting.start()
+        parts.sizes.start()
         self._is_open = True
         for consumer in parts.consumers:
             await consumer.start()
@@ -110,11 +116,17 @@ class DistributedQueue:
         parts.owning.close()
         parts.firing.close()
         parts.loading.close()
+        parts.sharing.close()
+        parts.sizes.close()
+        parts.recounting.close()
+        await parts.counts.close()
+        told = parts.notes.close()
         await parts.lease.release()
         await leave_all(parts.hand, parts.stores.broker)
         for consumer in parts.consumers:
             await consumer.stop()
         parts.probing.close()
+        await told
         await parts.stores.close()
 
     # in
@@ -212,10 +224,13 @@ class DistributedQueue:
 
     def summary(self) -> Deferred[Summary]:
         parts = self.parts
-        return self._asked(count_all(parts.stores.rows, parts.hand, parts.starts, parts.now(), self.refusal()))
+        return self._asked(count_by_rows(parts.stores.rows, parts.starts, parts.counts, self.refusal()))
 
     def counting_plan(self) -> None:
         return None
+
+    def servers(self) -> Deferred[Sequence[KnownServer]]:
+        return self._asked(known_servers(self.parts.stores.rows))
 
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return self._asked(self.parts.searching.search(wanted, after, limit)).addCallback(lambda found: found.page())

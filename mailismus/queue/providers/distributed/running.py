@@ -26,6 +26,7 @@ from mailismus.queue.providers.distributed.opening import OwnPlace, open_place
 from mailismus.queue.providers.distributed.provider import DistributedQueue
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 from mailismus.queue.reactor import QueueReactor
+from mailismus.queue.sharing import ISharing
 
 DRIVER_THREADS = 2
 """For calls of the database's driver that block: to connect, to prepare a statement."""
@@ -58,6 +59,7 @@ def _terms(settings: ServicesSettings, name: str) -> ServerTerms:
         elapsed=elapsed_seconds,
         random_bits=random.SystemRandom().getrandbits,
         chance=random.random,
+        wants_sizes=view.sizemetrics,
     )
 
 
@@ -67,6 +69,7 @@ class OpenedSharedQueue:
     def __init__(self, queue: DistributedQueue, threads: ThreadPool, place: OwnPlace, rootpath: str) -> None:
         self.queue, self.figures = queue, DistributedFigures(queue)
         self.state_path: str | None = os.path.join(rootpath, STATE)
+        self.sharing: ISharing | None = queue.parts.sharing
         self._threads, self._place = threads, place
         self._metrics = meter(METRICS, queue)
 

@@ -169,6 +169,9 @@ class LogQueue:
         sums, reading = self._looking.in_memory(), self.parts.reading
         return LogCountingPlan(self.parts.root, sums, reading.planned(), reading.hidden(), self._admission.reason())
 
+    def servers(self) -> None:
+        return None
+
     def search(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self._looking.search(wanted, after, limit, self.commits.applied_sequence))
 

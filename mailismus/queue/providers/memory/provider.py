@@ -244,6 +244,9 @@ class MemoryQueue:
     def counting_plan(self) -> None:
         return None
 
+    def servers(self) -> None:
+        return None
+
     def summary(self) -> Deferred[Summary]:
         return succeed(summarize(self._index.messages.values()))
 

@@ -7,6 +7,8 @@ Modules:
     overlay     entries as the hand knows them. Pure
     search      pages of a search, newest first
     counting    counts of all areas
+    sizes       how much is in the whole queue, for metrics
+    recounting  counts that may be wrong are made anew
     hurry       what waits is made due: flushes, and clocks that were set back
     forgotten   new mail that nothing brings back
     refilling   queues of the broker that were lost are filled again from the rows

@@ -15,12 +15,14 @@ from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.browse.partition import pages_of
 from mailismus.queue.providers.distributed.format.share import SharePlace
 from mailismus.queue.providers.distributed.format.slices import slice_start
-from mailismus.queue.providers.distributed.format.tables import BROWSE_START, CONTENT_START, DELETED, ENQUEUED
+from mailismus.queue.providers.distributed.format.tables import BROWSE_START, CONTENT_START, DELETED, ENQUEUED, SLICE_COUNTS
 from mailismus.queue.providers.distributed.stores.rows import Erase, IRows, Put, RowTable
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 
 GRACE_S = 300.0
 LATE_S = 60.0
+GO_S = 60
+"""Seconds after which rows of counts go: a row alone can't be erased."""
 
 
 class Starts:
@@ -55,6 +57,10 @@ class Starts:
         if not is_looking:
             await self._rows.write([Put(table, (area.value,), {cell: first}, first)])
         return first
+
+    def browse_start(self, area: Area) -> float:
+        """The first slice that is read."""
+        return self._browse[area]
 
     def slices(self, area: Area, until: float) -> list[float]:
         """The slices to be read, oldest first, up to the one of a time."""
@@ -106,3 +112,17 @@ class Starts:
             start += window
             await self._rows.write([Put(CONTENT_START, (area.value,), {"content_start": start}, start)])
             self._content[area] = start
+            await self._forget_counts(area, start)
+
+    async def _forget_counts(self, area: Area, before: float) -> None:
+        """Have the rows of counts go that are of slices before this one."""
+        found = await self._rows.rows(SLICE_COUNTS, (area.value,))
+        cells = tuple(column.name for column in SLICE_COUNTS.cells)
+        gone = [row for row in found if isinstance(start := row["slice_start"], int | float) and start < before]
+        key = ((area.value, row["slice_start"], row["epoch"]) for row in gone)
+        puts = [
+            Put(SLICE_COUNTS, one, {name: row[name] for name in cells}, self._now(), GO_S)
+            for one, row in zip(key, gone, strict=True)
+        ]
+        if puts:
+            await self._rows.write(puts)

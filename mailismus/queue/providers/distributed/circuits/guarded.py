@@ -35,6 +35,10 @@ class Circuits:
         """All of them."""
         return self.broker, self.rows, self.objects
 
+    def words(self) -> dict[str, str]:
+        """The state of each, by the name of its store."""
+        return {circuit.name: circuit.state.value for circuit in self.all}
+
 
 def make_circuits(elapsed: Callable[[], float]) -> Circuits:
     """Circuits that are closed. Their names are those of the settings."""

@@ -1,7 +1,7 @@
 """The tables of the keyspace and the queues of the broker, as data. Pure. What stands in them: `docs/formats/distributed`.
 
 Rows that belong to one partition are written by one mutation: a share with all of its entries. Nothing here expires by
-itself but leases, claims and records of hosts, which state their time to live with each write.
+itself but leases, claims, notes, counts and records of hosts, which state their time to live with each write.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ PROBE_TOPIC = f"{PREFIX}probe"
 """Where a server tells something that nobody hears, to learn whether the broker is well."""
 PROBE_KEYS = "probe/"
 """How the keys of objects begin by which a server learns whether the object store has room again."""
+NEWS = f"{PREFIX}news"
+"""Where servers tell each other what they know of hosts."""
 
 _TEXT, _SMALL, _NUMBER = ColumnKind.TEXT, ColumnKind.SMALL, ColumnKind.NUMBER
 _BYTES, _ID, _TIME = ColumnKind.BYTES, ColumnKind.ID, ColumnKind.TIME
@@ -101,12 +103,19 @@ SLICE_COUNTS = RowTable(
     "slice_counts",
     _columns(
         *(("queue_name", _TEXT), ("slice_start", _TIME), ("epoch", _NUMBER)),
-        *(("enqueued", _NUMBER), ("finished", _NUMBER), ("stored_bytes", _NUMBER), ("exact_live", _NUMBER)),
+        *(("entries", _NUMBER), ("messages", _NUMBER), ("stored_bytes", _NUMBER)),
+        *(("changes", _NUMBER), ("under_way", _NUMBER), ("doubts", _NUMBER), ("base", _BYTES)),
     ),
     key_size=1,
     order_size=2,
+    is_passing=True,
 )
-"""What each server has added to and finished of a slice."""
+"""What each server has changed of a slice; of epoch 0, a recount of it."""
+
+COUNTING_SERVERS = RowTable(
+    "counting_servers", _columns(("epoch", _NUMBER), ("state", _SMALL), ("writes", _NUMBER)), key_size=1, is_passing=True
+)
+"""Whether a server that counts has ended in order, and how often it wrote all of its counts down."""
 
 VIEW_HISTORY = RowTable(
     "queue_config",
@@ -129,23 +138,38 @@ EPOCHS = RowTable(
 )
 """Who has an epoch, and the slice in which its messages begin."""
 
-SERVERS = RowTable("servers", _columns(("epoch", _NUMBER), ("name", _TEXT), ("settings", _BYTES)), key_size=1)
+SERVERS = RowTable(
+    "servers", _columns(("epoch", _NUMBER), ("name", _TEXT), ("settings", _BYTES)), key_size=1, is_passing=True
+)
 """Leases of the servers that run, by their epochs."""
 
-LEASES = RowTable("leases", _columns(("name", _TEXT), ("owner", _NUMBER)), key_size=1)
+SERVER_NOTES = RowTable(
+    "server_notes",
+    _columns(("name", _TEXT), ("epoch", _NUMBER), ("told_at", _TIME), ("lease_until", _TIME), ("note", _BYTES)),
+    key_size=1,
+    is_passing=True,
+)
+"""What each server tells of itself, for people. Times are the database's."""
+
+TASKS = RowTable("tasks", _columns(("name", _TEXT), ("owner", _NUMBER)), key_size=1)
 """Work that one server does at a time, and the epoch of that server; 0: nobody has begun it, -1: it is done."""
 
-CLAIMS = RowTable("claims", _columns(("enqueue_id", _ID), ("owner", _NUMBER)), key_size=1)
+AGREEMENTS = RowTable("agreements", _columns(("name", _TEXT), ("value", _BYTES)), key_size=1)
+"""What all servers use: the first value that any of them proposed."""
+
+LEASES = RowTable("leases", _columns(("name", _TEXT), ("owner", _NUMBER)), key_size=1, is_passing=True)
+"""Leases of duties that one server has at a time: `recount`."""
+
+CLAIMS = RowTable("claims", _columns(("enqueue_id", _ID), ("owner", _NUMBER)), key_size=1, is_passing=True)
 """Whose a share is: the epoch of a server, as long as that has a lease."""
 
-DESTINATIONS = RowTable("destinations", _columns(("host", _TEXT), ("record", _BYTES), ("at", _TIME)), key_size=1)
+DESTINATIONS = RowTable(
+    "destinations", _columns(("host", _TEXT), ("record", _BYTES), ("at", _TIME)), key_size=1, is_passing=True
+)
 """What is known of hosts."""
 
-PARTS = RowTable("parts", _columns(("host", _TEXT), ("epoch", _NUMBER), ("part", _SMALL)), key_size=1, order_size=1)
-"""How the connections to a host are shared among servers."""
-
 TABLES = (
-    *(ENQUEUED, DELETED, MAILS, DUE, DUE_START, BROWSE_START, CONTENT_START, SLICE_COUNTS, VIEW_HISTORY),
-    *(SPIDS, EPOCHS, SERVERS, LEASES, CLAIMS, DESTINATIONS, PARTS),
+    *(ENQUEUED, DELETED, MAILS, DUE, DUE_START, BROWSE_START, CONTENT_START, SLICE_COUNTS, COUNTING_SERVERS),
+    *(VIEW_HISTORY, SPIDS, EPOCHS, SERVERS, SERVER_NOTES, AGREEMENTS, LEASES, TASKS, CLAIMS, DESTINATIONS),
 )
 """All of them."""

@@ -18,6 +18,7 @@ from mailismus.config.values.services import ServicesSettings
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.posix import PosixDisk
 from mailismus.queue.fsck.finding import Checked, Done, Finding, FsckReport, Severity
+from mailismus.queue.providers.distributed.counts.stored import OPEN, RECOUNT, server_row
 from mailismus.queue.providers.distributed.format.ids import ShareIds
 from mailismus.queue.providers.distributed.fsck.alone import ServingAlone
 from mailismus.queue.providers.distributed.fsck.fault import Mend, SharedFault
@@ -85,8 +86,11 @@ class SharedFsck:
                 yield attrs.evolve(fault.finding, done=Done.FAILED, error="still there after the repair")
 
     def _mended(self, reached: IReached, finding: Finding, mend: Mend) -> Finding:
+        rows = reached.stores.rows
+
         async def run() -> str:
             try:
+                await rows.write([server_row(RECOUNT, OPEN, 0, await rows.now())])  # what is mended was not counted so
                 await mend()
             except (StoreFailure, OSError) as error:
                 return str(error)

@@ -19,6 +19,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.queue.interface import Area
+from mailismus.queue.providers.distributed.counts.keeping import CountKeeping
 from mailismus.queue.providers.distributed.enqueue.plan import closed_row
 from mailismus.queue.providers.distributed.format.marks import name_of, removed_mark
 from mailismus.queue.providers.distributed.format.tables import DEAD
@@ -63,10 +64,17 @@ class TriggerLoading:
     _log = Logger()
 
     def __init__(
-        self, hand: Hand, stores: Stores, owning: Owning, lease: ServerLease, reactor: IReactorTime, clock: OwnClock
+        self,
+        hand: Hand,
+        stores: Stores,
+        owning: Owning,
+        lease: ServerLease,
+        counts: CountKeeping,
+        reactor: IReactorTime,
+        clock: OwnClock,
     ) -> None:
         self._bounces = OtherBounces(stores.rows, hand, owning)
-        self._hand, self._stores, self._owning, self._lease = hand, stores, owning, lease
+        self._hand, self._stores, self._owning, self._lease, self._counts = hand, stores, owning, lease, counts
         self._reactor, self._now, self._elapsed = reactor, clock.now, clock.elapsed
         self._line: deque[_Waiting] = deque()
         self._aside: dict[UUID, list[_Waiting]] = {}
@@ -181,7 +189,8 @@ class TriggerLoading:
             if found.lost and found.share is not None:
                 now = self._now()
                 writes = [removed_mark(waiting.held.name, number, now) for number in found.lost]
-                await self._stores.rows.write([*writes, *([] if found.left else [closed_row(found.share, now)])])
+                with self._counts.doubting(waiting.held.name):
+                    await self._stores.rows.write([*writes, *([] if found.left else [closed_row(found.share, now)])])
         except StoreFailure:
             return None
         return found

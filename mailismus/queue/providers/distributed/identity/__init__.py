@@ -8,4 +8,5 @@ Modules:
     claims      which of them has a share
     tasks       what one server does at a time
     clock       how far this server's clock is from the database's
+    notes       what a server tells of itself, and what is known of all
 """

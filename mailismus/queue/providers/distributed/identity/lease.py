@@ -40,6 +40,12 @@ class ServerLease:
         """Whether no other server may have taken over what this one has."""
         return self._elapsed() < self._sure_until
 
+    @property
+    def left_s(self) -> float | None:
+        """What is left of it, at least; None: it was lost, or given up."""
+        left = self._sure_until - self._elapsed() + LEASE_S - SURE_S
+        return left if left > 0 else None
+
     async def acquire(self, epoch: int) -> None:
         """Acquire one under a new epoch, and end those of servers before in the same directory. Raises `NotDone`."""
         for other, name in (await self._all()).items():

@@ -9,7 +9,7 @@ becomes of servers.
 
 from __future__ import annotations
 
-from mailismus.queue.providers.distributed.format.tables import LEASES
+from mailismus.queue.providers.distributed.format.tables import TASKS
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered
 from mailismus.queue.providers.distributed.stores.rows import IRows
@@ -24,11 +24,11 @@ async def want(rows: IRows, name: str) -> None:
     """Have a task done. Raises `NotDone`."""
     for _ in range(TRIES):
         try:
-            found = await rows.add(LEASES, (name,), {"owner": WANTED})
+            found = await rows.add(TASKS, (name,), {"owner": WANTED})
             if found is None or found["owner"] == WANTED:
                 return
             owner = {"owner": found["owner"]}
-            if await rows.change(LEASES, (name,), {"owner": WANTED}, owner) is None:
+            if await rows.change(TASKS, (name,), {"owner": WANTED}, owner) is None:
                 return
         except Unanswered:
             continue
@@ -44,7 +44,7 @@ class ServerTasks:
     async def open(self) -> list[str]:
         """Those that are wanted, and that no other server is at. Raises `NotDone`."""
         names = []
-        for row in await self._rows.all_rows(LEASES):
+        for row in await self._rows.all_rows(TASKS):
             name, owner = row["name"], row["owner"]
             if isinstance(name, str) and isinstance(owner, int) and await self._is_free(owner):
                 names.append(name)
@@ -57,13 +57,13 @@ class ServerTasks:
 
     async def begin(self, name: str) -> bool:
         """Begin one. False: another server is at it, or it is done. Raises `NotDone`, `Unanswered`."""
-        row = await self._rows.row(LEASES, (name,))
+        row = await self._rows.row(TASKS, (name,))
         owner = DONE if row is None else row["owner"]
         if not isinstance(owner, int) or not await self._is_free(owner):
             return False
-        return await self._rows.change(LEASES, (name,), {"owner": self._lease.epoch}, {"owner": owner}) is None
+        return await self._rows.change(TASKS, (name,), {"owner": self._lease.epoch}, {"owner": owner}) is None
 
     async def end(self, name: str) -> bool:
         """It is done. False: it is wanted once more. Raises `NotDone`, `Unanswered`."""
         mine = {"owner": self._lease.epoch}
-        return await self._rows.change(LEASES, (name,), {"owner": DONE}, mine) is None
+        return await self._rows.change(TASKS, (name,), {"owner": DONE}, mine) is None

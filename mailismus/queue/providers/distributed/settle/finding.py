@@ -25,9 +25,11 @@ class ShareFinding:
     async def shares_of(self, spool_id: SpoolId) -> list[ShareName]:
         """Those that may have entries. Raises `NotDone`."""
         indexed = await self.index_of(spool_id)
-        if indexed:
-            return [name for row in indexed if row["closed_at"] is None and (name := place_of(row)) is not None]
-        return await self._by_epoch(spool_id)
+        return open_shares(indexed) if indexed else await self._by_epoch(spool_id)
+
+    async def open_shares_of(self, spool_id: SpoolId) -> list[ShareName]:
+        """Those of its index rows. Raises `NotDone`."""
+        return open_shares(await self.index_of(spool_id))
 
     async def index_of(self, spool_id: SpoolId) -> list[Row]:
         """The index rows of a message. Raises `NotDone`."""
@@ -61,6 +63,11 @@ class ShareFinding:
             if len(rows) < PAGE:
                 return None
             after = (rows[-1]["enqueue_id"], rows[-1]["number"])
+
+
+def open_shares(indexed: Sequence[Row]) -> list[ShareName]:
+    """The shares of index rows of which something is left."""
+    return [name for row in indexed if row["closed_at"] is None and (name := place_of(row)) is not None]
 
 
 def _heads_of(rows: Sequence[Row], spool_id: int) -> Iterator[UUID]:

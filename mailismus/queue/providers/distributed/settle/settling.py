@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -22,6 +23,8 @@ from twisted.logger import Logger
 
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Entry, Settlement
+from mailismus.queue.providers.distributed.counts.keeping import CountKeeping
+from mailismus.queue.providers.distributed.counts.numbers import left
 from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.enqueue.plan import closed_row
 from mailismus.queue.providers.distributed.enqueue.steps import LATE_S, PAUSE_S, EnqueueClock
@@ -33,7 +36,7 @@ from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import Basis, Delivered, HeldShare
 from mailismus.queue.providers.distributed.hand.owning import Owned, Owning
 from mailismus.queue.providers.distributed.hand.reading import Condition, read_share, rows_of
-from mailismus.queue.providers.distributed.settle.finding import ShareFinding
+from mailismus.queue.providers.distributed.settle.finding import ShareFinding, open_shares
 from mailismus.queue.providers.distributed.settle.plan import Leaving, SettleBatch, plan_settlements
 from mailismus.queue.providers.distributed.settle.rivals import Rival, losers_of, marks_of_the_gone
 from mailismus.queue.providers.distributed.stores.failure import NotDone, StoreFailure, Unanswered
@@ -63,11 +66,13 @@ class ShareSettling:
         new_id: Callable[[], UUID],
         firing: Firing,
         owning: Owning,
+        counts: CountKeeping,
         over: Callable[[SpoolId], None],
     ) -> None:
         """`over`: told of messages of which nothing is left."""
         self._stores, self._hand, self._finding, self._clock = stores, hand, finding, clock
-        self._view, self._new_id, self._firing, self._owning, self._over = view, new_id, firing, owning, over
+        self._view, self._new_id, self._firing, self._owning = view, new_id, firing, owning
+        self._counts, self._over = counts, over
         self._locks: dict[SpoolId, _Lock] = {}
 
     async def settle(self, spool_id: SpoolId, settled: Settled) -> bool:
@@ -75,10 +80,15 @@ class ShareSettling:
         async with self.lock(spool_id):
             is_over = False
             for batch in await self.begin(spool_id, settled):
-                begun = self._clock.elapsed()
-                await self.write_surely(batch.writes)
-                is_over = await self.complete(spool_id, batch, late=self._clock.elapsed() - begun > LATE_S) or is_over
+                with self.counting(batch):
+                    begun = self._clock.elapsed()
+                    await self.write_surely(batch.writes)
+                    is_over = await self.complete(spool_id, batch, late=self._clock.elapsed() - begun > LATE_S) or is_over
             return is_over
+
+    def counting(self, batch: SettleBatch) -> AbstractContextManager[None]:
+        """Within, a batch is written and completed."""
+        return self._counts.changing([batch.leaving.share.name, *(share.name for share in batch.shares)])
 
     def lock(self, spool_id: SpoolId) -> _Turn:
         """A turn of a message's settlements, for `async with`."""
@@ -162,6 +172,7 @@ class ShareSettling:
     async def complete(self, spool_id: SpoolId, batch: SettleBatch, *, late: bool = False) -> bool:
         """A batch is durable. Return whether the message is over."""
         lost = await self._surely(lambda: self._end_losers(batch))
+        is_over = await self._count(spool_id, batch)
         touched = self._hand.end(spool_id, batch.ended)
         if batch.shares:
             for held in touched:
@@ -173,7 +184,6 @@ class ShareSettling:
         for held in touched:
             if held.heir is not None and not held.left:
                 self._firing.forget(held.heir)
-        is_over = batch.ends_message or (batch.is_closed and await self._surely(lambda: self._is_over(spool_id)))
         acks = [delivered for held in touched for delivered in self._hand.leave(held)]
         if is_over:
             self._over(spool_id)
@@ -191,22 +201,27 @@ class ShareSettling:
         now = kept_time(self._clock.now())
         gone = marks_of_the_gone(batch, marks, now)
         if gone:
+            self._counts.doubt([share.name])
             await rows.write(gone)
         todo, ended = list(losers_of(batch, marks)), set[Rival]()
         while todo:
             rival = todo.pop()
-            if rival in ended:
-                continue
-            ended.add(rival)
-            await rows.write([removed_mark(rival.share, rival.number, now)])
-            mark = Marks(await rows_of(rows, DELETED, rival.share)).of(rival.share.enqueue_id, rival.number)
-            if mark is not None and mark.goes_to is not None:
-                todo.append(Rival(mark.goes_to, rival.number))
-            self._hand.end_rival(rival.share, rival.number)
-            found = await read_share(rows, rival.share)
-            if found.condition is Condition.OVER and found.share is not None:
-                await rows.write([closed_row(found.share, now)])
+            if rival not in ended:
+                ended.add(rival)
+                with self._counts.doubting(rival.share):
+                    todo += await self._end_rival(rival, now)
         return ended
+
+    async def _end_rival(self, rival: Rival, now: float) -> list[Rival]:
+        """End one, and return that which goes on with it."""
+        rows = self._stores.rows
+        await rows.write([removed_mark(rival.share, rival.number, now)])
+        mark = Marks(await rows_of(rows, DELETED, rival.share)).of(rival.share.enqueue_id, rival.number)
+        self._hand.end_rival(rival.share, rival.number)
+        found = await read_share(rows, rival.share)
+        if found.condition is Condition.OVER and found.share is not None:
+            await rows.write([closed_row(found.share, now)])
+        return [] if mark is None or mark.goes_to is None else [Rival(mark.goes_to, rival.number)]
 
     def _keep_bounces(self, batch: SettleBatch, lost: Collection[Rival]) -> None:
         """What this server has made and is due stays here."""
@@ -226,13 +241,22 @@ class ShareSettling:
             entries = {entry.number: (entry, _same(entry, share)) for entry in share.message.entries}
             for batch in self._plan(Leaving(share, frozenset(entries), False, entries)):
                 begun = self._clock.elapsed()
-                await self.write_surely(batch.writes)
+                with self.counting(batch):
+                    await self.write_surely(batch.writes)
+                    await self._count(share.message.spool_id, batch)
                 self._firing.add(batch.due)
                 if self._clock.elapsed() - begun > LATE_S:
                     await self._carry(batch.shares)
 
-    async def _is_over(self, spool_id: SpoolId) -> bool:
-        return all(row["closed_at"] is not None for row in await self._finding.index_of(spool_id))
+    async def _count(self, spool_id: SpoolId, batch: SettleBatch) -> bool:
+        """Count what a batch has changed. Return whether the message is over."""
+        share, indexed = batch.leaving.share, None
+        has_others = share.message.recipient_count > 1 and bool(batch.shares)
+        if not batch.ends_message and (batch.is_closed or has_others):
+            indexed = await self._surely(lambda: self._finding.index_of(spool_id))
+        others = None if indexed is None or share.message.recipient_count == 1 else open_shares(indexed)
+        self._counts.apply(left(share, len(batch.ended), batch.shares, others, is_closed=batch.is_closed))
+        return batch.ends_message or (indexed is not None and batch.is_closed and not open_shares(indexed))
 
     async def _free(self, share: Share, acks: Collection[Delivered], *, has_index: bool) -> None:
         for _ in range(REMOVE_TRIES):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import cast
 
 from twisted.internet.defer import Deferred
@@ -13,9 +13,11 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.content import IContent
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Filter, Page, Summary
+from mailismus.queue.providers.distributed.identity.notes import known_servers
 from mailismus.queue.providers.distributed.reaching import IReached
 from mailismus.queue.providers.distributed.stopped.look import LookTerms, SharedLook, look_at
 from mailismus.queue.providers.distributed.view.change import ViewSettings
+from mailismus.queue.servers import KnownServer
 from mailismus.queue.stopped import StoppedQueue
 
 
@@ -68,7 +70,14 @@ class SharedStoppedQueue(StoppedQueue):
     def __init__(self, reached: IReached, terms: LookTerms) -> None:
         asked = _Asked(reached, terms)
         super().__init__(asked, asked.pieces, Gaps(), reached.wait)
-        self._reached = reached
+        self._reached, self._asked = reached, asked
+
+    def servers(self) -> Sequence[KnownServer] | None:
+        return self._reached.wait(self._known())
+
+    async def _known(self) -> Sequence[KnownServer]:
+        await self._asked.look()
+        return await known_servers(self._reached.stores.rows)
 
     def close(self) -> None:
         self._reached.close()

@@ -73,6 +73,8 @@ class RowTable:
     columns: tuple[Column, ...]
     key_size: int
     order_size: int = 0
+    is_passing: bool = False
+    """Whether its rows expire by themselves, or are renewed: nothing of it is ever written beside other tables."""
 
     @property
     def partition(self) -> tuple[Column, ...]:

@@ -13,6 +13,9 @@ from mailismus.queue.providers.distributed.stores.rows import Column, ColumnKind
 GRACE_S = 90 * 86400
 """How long the database keeps what says that something was removed. It drops batches that are older than this, unfinished:
 so it is longer than a database is ever away."""
+PASSING_GRACE_S = 86_400
+"""The same of tables whose rows expire or are renewed: no batch has them, and what comes back of them expires again. Longer
+than nodes keep for each other what one of them missed."""
 _BEGIN = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -29,7 +32,8 @@ def create_table(table: RowTable) -> str:
     """Make it, if it is not there. Nothing in it expires by itself; leveled compaction frees what was removed."""
     columns = ", ".join(f"{_quoted(column.name)} {column.kind.value}" for column in table.columns)
     key = ", ".join([f"({_names(table.partition)})", *(_quoted(column.name) for column in table.order)])
-    options = f"compaction = {{'class': 'LeveledCompactionStrategy'}} AND gc_grace_seconds = {GRACE_S}"
+    grace_s = PASSING_GRACE_S if table.is_passing else GRACE_S
+    options = f"compaction = {{'class': 'LeveledCompactionStrategy'}} AND gc_grace_seconds = {grace_s}"
     return f"CREATE TABLE IF NOT EXISTS {table.name} ({columns}, PRIMARY KEY ({key})) WITH {options}"
 
 

@@ -1,0 +1,34 @@
+"""What the servers of a shared queue have in common beside its mail: agreements, news, and what is kept for a time.
+
+*Guaranteed*: an agreement never changes. *Not guaranteed*: that news arrive, or that they arrive once; that what is kept is
+there as long as it should be. Nobody waits for either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from twisted.internet.defer import Deferred
+
+
+class ISharing(Protocol):
+    """Used behind `IOpenedQueue.begin`."""
+
+    def agree(self, name: str, value: bytes) -> Deferred[bytes]:
+        """The value of this name that all servers use: the first that any of them proposed. Fails with `Unavailable`."""
+
+    def agreed(self, name: str) -> Deferred[bytes | None]:
+        """The same, without a proposal; None: there was none yet. Fails with `Unavailable`."""
+
+    def tell(self, news: bytes) -> None:
+        """Tell the servers that run."""
+
+    def listen(self, on_news: Callable[[bytes], None]) -> None:
+        """Hear what others tell, and one's own words."""
+
+    def keep(self, records: Mapping[str, tuple[bytes, float]], for_s: float) -> None:
+        """Keep records by their names, each with its time (UTC seconds): of two of one name the later one is kept."""
+
+    def kept(self) -> Deferred[Mapping[str, bytes]]:
+        """The records that are kept. Fails with `Unavailable`."""
