@@ -355,8 +355,8 @@ class IQueue(Protocol):
         has the queue."""
 
     def withheld(self) -> str:
-        """Why nothing is handed out now, in words; empty: entries are. Always empty where nothing but a disk is needed: there
-        a take fails."""
+        """Why nothing is handed out now, in words; empty: entries are. Always empty where nothing but a disk is needed:
+        there a take fails."""
 
     def summary(self) -> Deferred[Summary]:
         """Counts of what can be read; the rest is told as gaps. May be slow, never disturbs taking."""
