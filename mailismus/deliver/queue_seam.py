@@ -53,5 +53,8 @@ class DeliveryQueue(Protocol):
     def may_try(self, spool_id: SpoolId) -> bool:
         """Whether what is out of this message may be tried now; False: it is given back. See `queue.interface.IQueue`."""
 
+    def withheld(self) -> str:
+        """Why nothing is handed out now, in words; empty: entries are."""
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         """The content: bytes if it is in memory, else in pieces. Raises or fails with `StorageError`."""

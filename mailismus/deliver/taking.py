@@ -138,6 +138,7 @@ class QueueTaking:
             error=self._error,
             in_doubt=0 if settling.may_begin else settling.in_doubt,
             machine_until=machine_until,
+            withheld=self._queue.withheld(),
         )
 
     @property

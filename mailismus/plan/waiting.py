@@ -144,6 +144,9 @@ class SimulatedQueue:
     def may_try(self, spool_id: SpoolId) -> bool:
         return True
 
+    def withheld(self) -> str:
+        return ""
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return CONTENT
 

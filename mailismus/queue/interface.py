@@ -354,7 +354,12 @@ class IQueue(Protocol):
 
     def may_try(self, spool_id: SpoolId) -> bool:
         """Whether what is out of this message may be tried: asked as a transaction, a local delivery or a report begins.
-        False: another server may have it; give it back. Always True where one server alone has the queue."""
+        False: another server may have it, or no outcome could be written; give it back. Always True where one server alone
+        has the queue."""
+
+    def withheld(self) -> str:
+        """Why nothing is handed out now, in words; empty: entries are. Always empty where nothing but a disk is needed:
+        there a take fails."""
 
     def summary(self) -> Deferred[Summary]:
         """Counts of what can be read; the rest is told as gaps. May be slow, never disturbs taking."""

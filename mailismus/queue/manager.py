@@ -209,6 +209,10 @@ class QueueManager:
         """Return whether what is out of this message may be tried now, see `IQueue`."""
         return self._provider.may_try(spool_id)
 
+    def withheld(self) -> str:
+        """Return why nothing is handed out now, see `IQueue`."""
+        return self._provider.withheld()
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         """Return the content, see `IQueue`."""
         return self._provider.read(spool_id)

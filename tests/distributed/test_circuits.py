@@ -147,6 +147,7 @@ def test_nothing_is_handed_out_or_begun_until_it_is_back(trouble: Trouble, place
     trouble.open_circuit(place)
     assert trouble.node.take_ids() == []
     assert not trouble.node.may_try(taken)
+    assert trouble.node.queue.withheld() == f"{NAMES[place]} does not work"
     ready: list[object] = []
     trouble.node.queue.ready(Area.INCOMING).addBoth(ready.append)
     trouble.servers.advance(3)
@@ -154,6 +155,7 @@ def test_nothing_is_handed_out_or_begun_until_it_is_back(trouble: Trouble, place
     trouble.mend(place)
     trouble.servers.advance(12)
     assert ready == [None]
+    assert trouble.node.queue.withheld() == ""
     assert trouble.node.may_try(taken)
     assert {taken.spool_id, *(queue_id.spool_id for queue_id in trouble.node.take_ids())} == {first, second}
 

@@ -436,6 +436,14 @@ def test_all_contents_lost_are_all_told(damaged: Damaged) -> None:
 # what a server puts right, and what is none
 
 
+def test_a_probe_that_was_left_is_removed(damaged: Damaged) -> None:
+    damaged.objects["probe/7"] = bytes(64)
+    assert set(damaged.commands.findings()) == {("content-left", None)}
+    damaged.commands.run("fsck", "--repair")
+    assert damaged.commands.findings() == []
+    assert "probe/7" not in damaged.objects
+
+
 def test_what_is_foreign_is_told_and_left_alone(damaged: Damaged) -> None:
     broker = damaged.harness.world.broker
     broker.add("mq.incoming", b"what is this?")

@@ -35,6 +35,8 @@ ASKED_AGAIN_S = 3.0
 ACTS = st.one_of(
     st.tuples(st.sampled_from(["put", "take", "deliver", "defer", "give back", "kill", "lose"]), st.sampled_from(NAMES)),
     st.tuples(st.just("wait"), st.sampled_from([1, 4, 7, 12, 25, 40])),
+    st.tuples(st.just("wipe"), st.sampled_from(NAMES)),
+    st.tuples(st.just("away"), st.sampled_from(NAMES), st.integers(0, 2), st.sampled_from([2, 5, 15, 24, 35, 60])),
     st.tuples(st.just("freeze"), st.sampled_from(NAMES), st.sampled_from([6, 15, 24, 28, 35, 60])),
     st.tuples(
         st.just("trouble"),
@@ -110,11 +112,32 @@ class Trial:
             self._disturb(name)
             node.freeze(self.servers, seconds)
             node.host.thaw()
+        elif kind == "wipe":
+            for each in NAMES:
+                self._disturb(each)
+            self.servers.world.broker.wipe()
+        elif kind == "away":
+            place, seconds = more
+            assert isinstance(place, int)
+            assert isinstance(seconds, int)
+            self._be_away(name, place, seconds)
         else:
             place, fates = more
             assert isinstance(place, int)
             assert isinstance(fates, list)
             node.clients.fates[place].plan(*fates)
+
+    def _be_away(self, name: str, place: int, seconds: int) -> None:
+        """A server can't reach a store for so long. If it has lost its lease by that, what it could not write may be
+        delivered once more."""
+        node = self.nodes[name]
+        epoch, fates = node.shared.parts.lease.epoch, node.clients.fates[place]
+        self._disturb(name)
+        fates.is_away = True
+        self.servers.advance(seconds)
+        fates.is_away = False
+        if not node.shared.parts.lease.is_sure or node.shared.parts.lease.epoch != epoch:
+            self._forget_outcomes(name)
 
     def _put(self, node: Node) -> None:
         told: list[object] = []
@@ -173,7 +196,8 @@ class Trial:
             self.outcomes.append(Outcome(name, queue_id, held.name))
 
     def _forget_outcomes(self, name: str) -> None:
-        """A server was killed: what it had delivered, and could not make durable, may be delivered once more."""
+        """A server was killed, or cut off for long: what it had delivered, and could not make durable, may be delivered once
+        more."""
         until = self.nodes[name].clients.rows.fates.troubled_until + ASKED_AGAIN_S
         is_explained = self.servers.now() <= until
         for outcome in [one for one in self.outcomes if one.name == name]:

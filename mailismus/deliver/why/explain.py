@@ -121,6 +121,8 @@ class DeliveryExplanations:
             return Reason(Hold.START, survey.OUR_QUEUE, sentences.not_begun())
         if taking.unreadable_until > times.monotonic:
             return survey.unreadable(view, times)
+        if taking.withheld:
+            return survey.withheld(view)
         if taking.in_doubt:
             return survey.no_disk(view)
         destination = self._destination_of(message, entry, view)

@@ -40,7 +40,7 @@ class Hold(enum.Enum):
     DISK = "disk"
     """The disk of the queue has not made enough outcomes durable."""
     QUEUE = "queue"
-    """The queue can't be read."""
+    """The queue can't be read, or hands nothing out."""
     ROOM = "room"
     """As many entries in hand as `queuecache` allows, or the share of a sender or next hop."""
     MACHINE = "machine"

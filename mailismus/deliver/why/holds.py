@@ -30,6 +30,8 @@ def _ours(view: View, times: Times) -> list[Reason]:
         found.append(survey.no_disk(view))
     if taking.unreadable_until > now:
         found.append(survey.unreadable(view, times))
+    elif taking.withheld:
+        found.append(survey.withheld(view))
     if taking.is_full:
         found.append(survey.no_room(view))
     if taking.machine_until > now:

@@ -205,6 +205,10 @@ def unreadable(until: str, error: str) -> str:
     return f"waits for the queue: it can't be read, next try at {until}; {clear(error, MAX_REPLY)}"
 
 
+def withheld(why: str) -> str:
+    return f"waits for the queue: nothing is handed out: {clear(why, MAX_REPLY)}"
+
+
 def room(held: int, most: int) -> str:
     return f"waits for room: {held} of {most} entries in hand (queuecache)"
 

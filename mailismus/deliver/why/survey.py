@@ -105,6 +105,8 @@ class Taking(NamedTuple):
     """Outcomes that are not durable, where nothing may begin because of them; else 0."""
     machine_until: float = 0.0
     """When connections are made again (monotonic seconds)."""
+    withheld: str = ""
+    """Why the queue hands nothing out; empty: it does."""
 
 
 @attrs.frozen
@@ -322,6 +324,11 @@ def unreadable(view: View, times: Times) -> Reason:
     """The queue can't be read."""
     taking = view.taking
     return Reason(Hold.QUEUE, OUR_QUEUE, sentences.unreadable(times.until(taking.unreadable_until), taking.error))
+
+
+def withheld(view: View) -> Reason:
+    """The queue hands nothing out."""
+    return Reason(Hold.QUEUE, OUR_QUEUE, sentences.withheld(view.taking.withheld))
 
 
 def no_room(view: View) -> Reason:

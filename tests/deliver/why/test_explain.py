@@ -6,7 +6,7 @@ import pathlib
 import re
 
 import pytest
-from twisted.internet.defer import Deferred, fail
+from twisted.internet.defer import Deferred, fail, succeed
 from twisted.logger import LogLevel, capturedLogs
 
 from mailismus.config.values.settings import DestinationSettings
@@ -253,6 +253,17 @@ def test_a_queue_that_can_not_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sentence(bench, ONE).startswith("waits for the queue: it can't be read, next try at ")
     bench.run(0.1)
     bench.task.stop(bench.world.monotonic())
+
+
+def test_a_queue_that_hands_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = started()
+    bench.sink()
+    monkeypatch.setattr(bench.queue, "take", lambda *_: succeed([]))
+    monkeypatch.setattr(bench.queue, "withheld", lambda: "cassandra does not work")
+    bench.put(b"r@b.example")
+    bench.run(1)
+    assert holds(bench) == {"queue": 1}
+    assert sentence(bench, ONE) == "waits for the queue: nothing is handed out: cassandra does not work"
 
 
 def test_room_that_is_used_up() -> None:

@@ -95,6 +95,7 @@ LABEL = b"mx.example[192.0.2.1]:25"
             sentences.unreadable("14:05:00", "no \x1b disk"),
             "waits for the queue: it can't be read, next try at 14:05:00; no \\x1b disk",
         ),
+        (sentences.withheld("no \x1b lease"), "waits for the queue: nothing is handed out: no \\x1b lease"),
         (sentences.room(2500, 2500), "waits for room: 2500 of 2500 entries in hand (queuecache)"),
         (sentences.sender_share(2270, 2500), "waits for room: its sender has 2270 of 2500 entries in hand, its share"),
         (

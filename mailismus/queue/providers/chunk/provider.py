@@ -178,6 +178,9 @@ class ChunkQueue:
     def may_try(self, spool_id: SpoolId) -> bool:
         return True
 
+    def withheld(self) -> str:
+        return ""
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return self.parts.contents.read(spool_id, self.parts.ledger.place_of(spool_id))
 

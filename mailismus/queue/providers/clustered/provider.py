@@ -133,6 +133,9 @@ class ClusteredQueue:
     def may_try(self, spool_id: SpoolId) -> bool:
         return True
 
+    def withheld(self) -> str:
+        return ""
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return self._contents.read(spool_id)
 

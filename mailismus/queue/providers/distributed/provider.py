@@ -217,6 +217,9 @@ class DistributedQueue:
         parts = self.parts
         return not parts.admission.withheld() and parts.hand.may_try(spool_id, parts.elapsed())
 
+    def withheld(self) -> str:
+        return self.parts.admission.withheld()
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         return self.parts.contents.read(spool_id)
 

@@ -150,6 +150,9 @@ class LogQueue:
     def may_try(self, spool_id: SpoolId) -> bool:
         return True
 
+    def withheld(self) -> str:
+        return ""
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         if spool_id in self._working_set.messages or self._resting.is_empty:
             return self._contents.read(spool_id)

@@ -231,6 +231,9 @@ class MemoryQueue:
     def may_try(self, spool_id: SpoolId) -> bool:
         return True
 
+    def withheld(self) -> str:
+        return ""
+
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         held = self._index.messages.get(spool_id)
         if held is None:

@@ -10,6 +10,7 @@ from functools import partial
 from mailismus.mail.ids import SpoolId, format_spool_id
 from mailismus.queue.providers.distributed.format.names import share_name
 from mailismus.queue.providers.distributed.format.share import Share
+from mailismus.queue.providers.distributed.format.tables import PROBE_KEYS
 from mailismus.queue.providers.distributed.fsck.fault import SharedFault, fault
 from mailismus.queue.providers.distributed.fsck.kinds import SharedFindingKind as Kind
 from mailismus.queue.providers.distributed.fsck.repairs import LOST, SharedRepairs
@@ -81,7 +82,9 @@ class ContentCheck:
             for key in keys:
                 self.count += 1
                 named = _KEY.fullmatch(key)
-                if named is None:
+                if key.startswith(PROBE_KEYS):  # of a server that was killed while it looked for room
+                    yield fault(Kind.CONTENT_LEFT, key, partial(self._repairs.remove_content, key))
+                elif named is None:
                     yield fault(Kind.OBJECT_FOREIGN, key, None)
                 elif not await self._is_needed(SpoolId(int(named[1], 16)), key):
                     yield fault(Kind.CONTENT_LEFT, key, partial(self._repairs.remove_content, key))
