@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement, Summary
 from mailismus.queue.providers.distributed.browse.counting import count_all
+from mailismus.queue.providers.distributed.browse.recounting import LOOK_S
 from mailismus.queue.providers.distributed.browse.sizes import EACH_S
 from mailismus.queue.providers.distributed.counts.keeping import WRITE_S
 from mailismus.queue.providers.distributed.counts.numbers import slot_of
@@ -190,7 +191,7 @@ def test_what_another_server_has_ended_as_well_is_in_doubt_and_counted_anew(serv
         pass
     assert parts.counts.doubted() == {slot_of(share.name)}
     assert not counted(servers, one).exact
-    servers.advance(2 * WRITE_S)
+    servers.advance(LOOK_S + 1)
     assert parts.counts.doubted() == set()
     assert_exact(servers, one)
 

@@ -42,6 +42,7 @@ from mailismus.queue.providers.distributed.stores.rows import IRows
 
 AT_A_TIME = 50
 """Slots that are read before it is asked whether they were changed meanwhile."""
+LOOK_S = 15.0
 LEASE = "recount"
 LEASE_S = 120
 PATIENCE_S = 60.0
@@ -72,7 +73,7 @@ class Recounting:
     def start(self) -> None:
         """Look, and go on looking."""
         if not self._is_closed:
-            self._reactor.callLater(WRITE_S, self.start)
+            self._reactor.callLater(LOOK_S, self.start)
             if not self._is_looking:
                 self._is_looking = True
                 Deferred.fromCoroutine(self.look()).addErrback(self._failed).addBoth(self._looked)

@@ -20,7 +20,7 @@ from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.rows import IRows, Put, Row, Value
 from mailismus.queue.servers import KnownServer
 
-TELL_S = 5.0
+TELL_S = 10.0
 KEPT_S = 30 * 86_400
 """So long a server is known after its last note."""
 
