@@ -258,3 +258,21 @@ def test_a_search_that_is_not_gone_on_with_holds_nothing_for_long(story: Story) 
     story.harness.advance(HOLD_S + 1)
     compact(story)
     assert story.queue.parts.compaction.emptied > 5
+
+
+def test_moves_ride_with_the_next_batch_and_need_none_of_their_own(story: Story) -> None:
+    scattered(story, segments=8)
+    parts = story.queue.parts
+    for _ in range(20):
+        turn = Deferred.fromCoroutine(parts.compaction.turn())
+        story.harness.wait(turn)
+        before = parts.commits.applied_sequence
+        story.harness.advance(0.05)  # what was written would be durable now
+        if parts.moves.under_way:
+            break
+    prepared = parts.moves.under_way
+    assert parts.commits.applied_sequence == before
+    assert prepared > 1
+    story.bench.put()
+    assert parts.commits.applied_sequence == before + 1
+    assert parts.moves.under_way < prepared
