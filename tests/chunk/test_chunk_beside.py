@@ -195,6 +195,29 @@ def test_what_a_killed_writer_left_goes_and_what_a_living_one_has_stays(
         assert ends.durable == 1
 
 
+def test_what_could_not_be_removed_of_a_killed_writer_goes_with_a_later_look(
+    harness: ChunkHarness, bench: Bench, writer: ChunkBesideWriter
+) -> None:
+    killed = begin(writer)
+    assert harness.opened is not None
+    harness.opened.directories.of("intd").create(str(killed.writer.number)).close()
+    killed.writer.file.close()
+    failed: list[str] = []
+
+    def fail_once(act: str, path: str) -> OSError | None:
+        if act != "unlink" or not path.startswith("/q/intd/") or failed:
+            return None
+        failed.append(path)
+        return OSError(5, "Input/output error")
+
+    harness.disk.fault = fail_once
+    for _ in range(2):
+        harness.advance(SWEEP_S + 1.5)
+        harness.settle_down()
+    assert failed
+    assert not files_of(harness.disk)
+
+
 def test_a_name_in_pid_of_a_committed_message_costs_nothing_but_itself(
     harness: ChunkHarness, bench: Bench, writer: ChunkBesideWriter
 ) -> None:

@@ -183,3 +183,11 @@ def test_what_ends_an_entry_twice_is_told_too(harness: ChunkHarness, bench: Benc
     harness.advance(0.01)
     harness.advance(0.01)
     assert second.called
+
+
+def test_what_is_durable_is_told_before_the_queue_has_closed(harness: ChunkHarness, bench: Bench) -> None:
+    told: list[str] = []
+    bench.queue.commit([bench.submission()], ()).addCallback(lambda _: told.append("durable"))
+    bench.queue.close().addCallback(lambda _: told.append("closed"))
+    harness.settle_down()
+    assert told == ["durable", "closed"]

@@ -20,18 +20,15 @@ import attrs
 
 from tests.durability.crash.fingerprint import fingerprint
 from tests.durability.mutation.children import Job, run
-from tests.durability.mutation.judges import TESTS, Judge, by_memory, late, quick, soon
+from tests.durability.mutation.judges import TESTS, Judge, by_all_crash_points, by_memory, late, quick, soon
 from tests.durability.mutation.mutants import PACKAGES, ROOT, Mutant, find, sources
 from tests.durability.mutation.needless import NEEDLESS
 from tests.durability.mutation.page import Result, page, page_of, remembered
 from tests.durability.mutation.reach import Reach
-from tests.durability.mutation.telling import told
+from tests.durability.mutation.telling import reach_of
 
 FEW = 10
 """So many mutants are judged without a run that tells what runs them."""
-
-QUICK = 2
-"""Of the judges by reach, so many are asked about what is said to be needless."""
 
 
 class Kept:
@@ -70,7 +67,6 @@ def _code() -> str:
                 "chunks",
                 "maildir",
                 "convert",
-                "inject",
                 "queue/acts",
                 "durability/faults",
                 "durability/crash",
@@ -107,19 +103,21 @@ class Court:
 
     def soon(self, mutant: Mutant | None, first: str) -> list[Judge]:
         """Who is asked first. `first`: who caught it the last time."""
+        if mutant is None and self.reach is not None:
+            return []  # all tests have passed when it was told
         is_needless = mutant is not None and mutant.name in NEEDLESS
-        if (found := self._by_reach(mutant)) is not None:
-            return found[:QUICK] if is_needless else by_memory(first, self.provider) + found
+        if (tests := self._by_reach(mutant)) is not None:
+            return tests[:1] if is_needless else by_memory(first, self.provider) + tests
         return quick(mutant, self.provider) if is_needless else soon(mutant, first, self.provider)
 
     def late(self, mutant: Mutant | None) -> list[Judge]:
         """Who is asked then."""
-        return late(mutant, self.provider) if self._by_reach(mutant) is None else []
+        if self.reach is None or (mutant is not None and self._by_reach(mutant) is None):
+            return late(mutant, self.provider)
+        return by_all_crash_points(self.provider)
 
     def _by_reach(self, mutant: Mutant | None) -> list[Judge] | None:
-        if mutant is None or self.reach is None:
-            return None
-        return self.reach.judges(mutant, sources(self.provider), self.provider)
+        return None if mutant is None or self.reach is None else self.reach.judges(mutant, sources(self.provider))
 
 
 def run_all(
@@ -175,8 +173,7 @@ def main() -> int:
     reach = None
     if len(asked) > FEW and not options.only_known:
         try:
-            reach = told(options.provider, options.done and options.done.with_suffix(".reach"), kept.code)
-            asked = [mutant for mutant in asked if mutant is not None or reach is None]
+            reach = reach_of(options.provider, options.done and options.done.with_suffix(".reach"), kept.code)
         except ValueError as error:
             print(f"the source as it is fails already: {error}", flush=True)
             return 1

@@ -13,15 +13,11 @@ import re
 import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
 
 import attrs
 import pytest
 
 from tests.durability.mutation.mutants import ROOT, Kind, Mutant
-
-if TYPE_CHECKING:
-    from tests.durability.crash.workloads import Look
 
 TESTS = ("journal", "spool", "fsck", "clustered")
 """Directories of tests that judge; and those of faults."""
@@ -83,14 +79,14 @@ class Judge:
     provider: str = "clustered"
     """Whose crash points."""
     order: tuple[str, ...] = ()
-    """Of these tests those with these node IDs, or of the selection those of these names, and no others, in this order."""
+    """Of these tests those with these node IDs, and no others, in this order."""
 
     def ask(self) -> tuple[str, str]:
         """Who caught the mutant that is in place, and what was seen; empty: nobody, nothing."""
         found = (
             by_tests(self.tests, self.without, self.order)
             if self.tests
-            else by_crash_points(self.provider, self.begin, self.end, self.order or ((self.only,) if self.only else ()))
+            else by_crash_points(self.provider, self.begin, self.end, self.only)
         )
         return next(found, ("", ""))
 
@@ -135,11 +131,16 @@ def _soon_of_another(mutant: Mutant | None, provider: str) -> list[Judge]:
     tests = [Judge(own, LONG, provider=provider)] if own else []
     long = _there(provider, LONG)
     tests_last = [Judge(long, provider=provider)] if long else []
-    crashes = [Judge(end=AT_ONCE, provider=provider), Judge(begin=AT_ONCE, provider=provider)]
+    crashes = by_all_crash_points(provider)
     is_check = mutant is not None and mutant.kind is Kind.CHECK
     asked = [*tests, *tests_last, *crashes] if is_check else [*tests, *crashes, *tests_last]
     near = _near(mutant, provider)
     return [Judge(near, provider=provider), *asked] if near else asked
+
+
+def by_all_crash_points(provider: str) -> list[Judge]:
+    """All workloads of the selection; those that take long at the end."""
+    return [Judge(end=AT_ONCE, provider=provider), Judge(begin=AT_ONCE, provider=provider)]
 
 
 def _near(mutant: Mutant | None, provider: str) -> tuple[str, ...]:
@@ -186,38 +187,23 @@ def _own(mutant: Mutant | None) -> str:
     return next((directory for directory in TESTS if directory in parts), "clustered")
 
 
-def looks_of(provider: str) -> list[Look]:
-    """The selection of crash points of a provider."""
+def by_crash_points(
+    provider: str = "clustered", begin: int = 0, end: int | None = None, only: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Who caught it and what was seen. Of the selection those from `begin` to `end`, or the one of this name."""
     from tests.durability.crash.catalogue import catalogue_of
+    from tests.durability.crash.explorer import Explorer
+    from tests.durability.crash.knowledge import Broken
     from tests.durability.crash.workloads import quick_selection
     from tests.durability.subjects.named import SUBJECTS
 
-    return quick_selection(catalogue_of(SUBJECTS[provider]))
-
-
-def explore(provider: str, look: Look) -> None:
-    """Look at the crash points of one workload. Raises `Broken`."""
-    from tests.durability.crash.explorer import Explorer
-    from tests.durability.subjects.named import SUBJECTS
-
-    explorer = Explorer(SUBJECTS[provider], hardlinks=look.before, then=look.after)
-    explorer.explore(look.task.names, look.task.depth, whole=len(look.task.names) > 1)
-
-
-def by_crash_points(
-    provider: str = "clustered", begin: int = 0, end: int | None = None, order: Sequence[str] = ()
-) -> Iterator[tuple[str, str]]:
-    """Who caught it and what was seen. Of the selection those from `begin` to `end`, or those of these names in this
-    order."""
-    from tests.durability.crash.knowledge import Broken
-
-    looks = looks_of(provider)[begin:end]
-    if order:
-        named = {str(look): look for look in looks}
-        looks = [named[name] for name in order if name in named]
-    for look in looks:
+    subject = SUBJECTS[provider]
+    for look in quick_selection(catalogue_of(subject))[begin:end]:
+        if only not in ("", str(look)):
+            continue
         try:
-            explore(provider, look)
+            explorer = Explorer(subject, hardlinks=look.before, then=look.after)
+            explorer.explore(look.task.names, look.task.depth, whole=len(look.task.names) > 1)
         except Broken as broken:
             yield f"{CRASHES}{look}", str(broken).split("\n")[0]
         except Exception as error:

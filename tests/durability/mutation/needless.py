@@ -39,7 +39,70 @@ _FORGOTTEN_AGAIN = (
 
 _IN_VAIN = "Segments or pieces without anything that is looked for are read too, and nothing is found in them: speed alone."
 
+_ASKED_FOR = "Both ask for turns of the reactor, or hand work to a thread: which is asked for first changes nothing."
+_A_TURN_LATER = "The next batch begins in a turn of its own, when all have been told."
+_ONE_BARRIER = "Both stand before the one barrier, and neither reads what the other writes."
+_NUMBER_IS_HELD = (
+    "No barrier stands between them: a crash leaves either alone, and a start removes both. The file is open meanwhile: its "
+    "number is nobody else's."
+)
+
 NEEDLESS: dict[str, str] = {
+    "cover | chunk/write/batch.py | BatchWriter._replace | barrier.add_directory(PID)": (
+        "The rename is durable in the other directory; a name that comes back in pid says nothing, and goes with the next start."
+    ),
+    "order | chunk/control/requests.py | ChunkRequests.begin_commit | if not isinstance(submission.draft, ChunkDraft): <> "
+    "drafts.append(submission.draft)": "A foreign draft ends the call, and the list with it.",
+    "order | chunk/control/requests.py | ChunkRequests._settle_loaded | for (spool_id, _), settlements in parts.items(): <> "
+    "if request.incoming:": "They wait for company then: speed alone.",
+    "order | chunk/control/scanning.py | ChunkScanning._enter | self._names.rise_above(max(ids, default=0) >> 32) <> "
+    "self._work.clean(found.cleanings)": "The one is about ids to come, the other about names that go.",
+    "order | chunk/control/work.py | ChunkWork.hurry | if self._ends: <> if not self.is_idle:": _ASKED_FOR,
+    "order | chunk/control/work.py | ChunkWork._wrote_ends | if not self._is_syncing_ends: <> if self._ends:": _ASKED_FOR,
+    "order | chunk/control/work.py | ChunkWork._ended_ends | if self._written: <> self._take_ended(batch, (), planned)": _SPEED,
+    "order | chunk/control/work.py | ChunkWork._ended_between | one.end(found) <> self._go_on()": (
+        "What comes with that end asks for a batch itself."
+    ),
+    "order | chunk/control/work.py | ChunkWork._ended_between | self._go_on() <> self._on_batch(self.came)": _A_TURN_LATER,
+    "order | chunk/control/work.py | ChunkWork._take_ended | self._go_on() <> self._on_batch(self.came)": _A_TURN_LATER,
+    "order | chunk/control/work.py | ChunkWork._go_on | if self._ends: <> if self._mails or self._between:": _ASKED_FOR,
+    "order | chunk/conversion/build.py | ChunkBuilder.add | writer.finish() <> "
+    "file = self._queue.of(TODO).create(str(writer.number))": (
+        "The conversion makes all of it durable before it is a queue: until then it is begun anew."
+    ),
+    "order | chunk/recovery/abandoned.py | remove_unfinished | _unlink(queue.of(INTD), str(number)) <> if file is not None:": (
+        _NUMBER_IS_HELD
+    ),
+    "order | chunk/recovery/abandoned.py | remove_begun | _unlink(queue.of(INTD), str(number)) <> "
+    "_unlink(queue.of(MESS, number), str(number))": _NUMBER_IS_HELD,
+    "order | chunk/recovery/opening.py | _open | directories.disk.sync_file_system(directories.root) <> "
+    "remove_names_in_pid(directories)": "What is in the queue does not rest on a name in pid.",
+    "order | chunk/recovery/opening.py | _open | remove_names_in_pid(directories) <> epoch = take_epoch(ids, above)": (
+        "The one is about names in pid, the other about those in ids."
+    ),
+    "order | chunk/recovery/scan.py | ChunkScan._add_one | self._mark_ended(one.known, barrier) <> if not one.problems:": (
+        _ONE_BARRIER
+    ),
+    "order | chunk/write/batch.py | BatchWriter.run | cleanings = self._cleaner.end(cleanings) if is_durable else [] <> "
+    "self._keep(batch, linked, going)": "They are about different messages; what is kept is durable, and only closed.",
+    "order | chunk/write/batch.py | BatchWriter._make | for mail in batch.mails: <> for change in batch.changes:": _ONE_BARRIER,
+    "order | chunk/write/batch.py | BatchWriter._make_change | if change.kind in (ChangeKind.PREPROCESS, ChangeKind.END_NEW) "
+    "and change.known.is_spoiled: <> for name, data in files.items():": _ONE_BARRIER,
+    "order | chunk/write/batch.py | BatchWriter._create | try: <> unit.do(lambda: None, partial(directory.unlink, text))": (
+        "Where no file was made, undoing removes none, or one that never counted."
+    ),
+    "order | chunk/write/batch.py | BatchWriter._commit | for mail in batch.mails: <> for doing in made:": (
+        "They are about different messages, and no change waits for a message of its own batch."
+    ),
+    "order | chunk/write/batch.py | BatchWriter._commit_change | if change.kind in (ChangeKind.PREPROCESS, ChangeKind.END_NEW) "
+    "or change.known.is_todo_un.. <> if change.kind is ChangeKind.REWRITE:": (
+        "Of what is written anew an attempt before has removed the name in todo; both wait for the one barrier."
+    ),
+    "order | chunk/write/batch.py | BatchWriter._commit_change | if change.kind is ChangeKind.REWRITE: <> "
+    "mark_done(self._queue, change, keep)": "What is written anew has no marks.",
+    "order | chunk/write/mess.py | BesideWriter.keep | try: <> super().keep()": (
+        "The message is committed: who finds its name in pid, with the lock free, removes that name alone."
+    ),
     "order | maildir/store.py | MaildirStore.begin | if userpath not in self._durable_paths: <> with ExitStack() as way, "
     "ExitStack() as opened:": "Opening makes a missing path itself; both ways all of it is durable before a message is written.",
     "check | chunks/handler.py | WriteHandler._is_shown | made.links < 2": (

@@ -1,6 +1,7 @@
-"""Reach: which functions each test, and each workload of crash points, runs, and how long it takes.
+"""Reach: which functions each test runs, and how long it takes.
 
-A mutant is shown to those alone that run its function, the quickest first: the others do not run what is left out in it.
+A mutant is shown to those tests alone that run its function, the quickest first: the others do not run what is left out in
+it. Crash points are asked behind them, all of the selection.
 
 *Rules*: what is run by an import, or by a fixture of more than one test, counts for every test. Where the function of a
 mutant is not known, judges are asked as without this.
@@ -19,8 +20,8 @@ from tests.durability.mutation.judges import Judge
 from tests.durability.mutation.mutants import Kind, Mutant
 from tests.durability.mutation.rules import RULES
 
-FIRST_TESTS_S, FIRST_LOOKS_S = 20.0, 60.0
-"""Seconds of tests, and of workloads, that are asked about every mutant before longer ones are about any."""
+FIRST_S = 20.0
+"""Seconds of tests that are asked about every mutant before longer ones are about any."""
 
 ALWAYS = ""
 """The name under which stands what counts for every test."""
@@ -28,7 +29,7 @@ ALWAYS = ""
 
 @attrs.define
 class Run:
-    """Of one test or workload."""
+    """Of one test."""
 
     seconds: float
     functions: set[str]
@@ -37,38 +38,41 @@ class Run:
 
 @attrs.frozen
 class Reach:
-    """What was told: `tests` by node ID, `looks` by name."""
+    """What was told of tests, by node ID."""
 
     tests: Mapping[str, Run]
-    looks: Mapping[str, Run]
 
-    def judges(self, mutant: Mutant, files: Mapping[str, str], provider: str) -> list[Judge] | None:
-        """Who is asked, one after the other; empty: nothing runs it. None: its function is not known."""
+    def judges(self, mutant: Mutant, files: Mapping[str, str]) -> list[Judge] | None:
+        """The tests that are asked, one judge after the other; empty: none runs it. None: its function is not known."""
         wanted = functions_of(mutant, files)
         if not wanted:
             return None
         always = self.tests.get(ALWAYS)
         is_always = always is not None and not wanted.isdisjoint(always.functions)
-        tests = [name for name, run in self.tests.items() if is_always or not wanted.isdisjoint(run.functions)]
-        looks = [name for name, run in self.looks.items() if not wanted.isdisjoint(run.functions)]
-        soon_tests, late_tests = _split(self.tests, tests, FIRST_TESTS_S)
-        soon_looks, late_looks = _split(self.looks, looks, FIRST_LOOKS_S)
-        asked = [_tests(soon_tests), _looks(soon_looks, provider), _tests(late_tests), _looks(late_looks, provider)]
-        if mutant.kind is Kind.CHECK:
-            asked[1], asked[2] = asked[2], asked[1]
-        return [judge for judge in asked if judge is not None]
-
-    def to_json(self) -> list[dict[str, list[object]]]:
-        """For a file."""
-        return [
-            {name: [run.seconds, sorted(run.functions)] for name, run in runs.items()} for runs in (self.tests, self.looks)
+        found = [
+            name
+            for name, run in self.tests.items()
+            if name != ALWAYS and (is_always or not wanted.isdisjoint(run.functions))
         ]
+        seconds, soon, late = 0.0, list[str](), list[str]()
+        for name in sorted(found, key=lambda name: self.tests[name].seconds):
+            seconds += self.tests[name].seconds
+            (soon if seconds <= FIRST_S else late).append(name)
+        return [_judge(order) for order in (soon, late) if order]
+
+    def to_json(self) -> dict[str, list[object]]:
+        """For a file."""
+        return {name: [run.seconds, sorted(run.functions)] for name, run in self.tests.items()}
 
     @classmethod
-    def from_json(cls, parts: Sequence[Mapping[str, tuple[float, Sequence[str]]]]) -> Reach:
+    def from_json(cls, told: Mapping[str, tuple[float, Sequence[str]]]) -> Reach:
         """What `to_json` gave."""
-        tests, looks = ({name: Run(seconds, set(found)) for name, (seconds, found) in part.items()} for part in parts)
-        return cls(tests, looks)
+        return cls({name: Run(seconds, set(found)) for name, (seconds, found) in told.items()})
+
+
+def _judge(order: Sequence[str]) -> Judge:
+    files = dict.fromkeys(name.partition("::")[0].removeprefix("tests/") for name in order)
+    return Judge(tuple(files), order=tuple(order))
 
 
 def functions_of(mutant: Mutant, files: Mapping[str, str]) -> set[str]:
@@ -97,21 +101,3 @@ def named_functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef | a
 def key_of(path: str, function: str) -> str:
     """What a function is called here."""
     return f"{path} | {function}"
-
-
-def _split(runs: Mapping[str, Run], names: Sequence[str], most_s: float) -> tuple[list[str], list[str]]:
-    """The quickest ones, which take no longer than so many seconds in all, and the others; the quicker ones first."""
-    seconds, soon, late = 0.0, list[str](), list[str]()
-    for name in sorted((name for name in names if name != ALWAYS), key=lambda name: runs[name].seconds):
-        seconds += runs[name].seconds
-        (soon if seconds <= most_s else late).append(name)
-    return soon, late
-
-
-def _tests(order: Sequence[str]) -> Judge | None:
-    files = dict.fromkeys(name.partition("::")[0].removeprefix("tests/") for name in order)
-    return Judge(tuple(files), order=tuple(order)) if order else None
-
-
-def _looks(order: Sequence[str], provider: str) -> Judge | None:
-    return Judge(order=tuple(order), provider=provider) if order else None

@@ -1,5 +1,5 @@
-"""Telling: one run of all tests and workloads over the source as it is tells what each of them runs, by a note at the begin
-of each function that is judged."""
+"""Telling: one run of all tests over the source as it is tells what each of them runs, by a note at the begin of each
+function that is judged."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ from pathlib import Path
 import pytest
 
 from tests.durability.mutation.hook import install_notes
-from tests.durability.mutation.judges import explore, looks_of
 from tests.durability.mutation.mutants import ROOT
 from tests.durability.mutation.reach import ALWAYS, Reach
 
 ASKED = {
     "chunk": (
-        *("chunk", "chunks", "maildir", "convert", "inject"),
-        *("durability/faults/test_chunk_faults.py", "durability/crash/test_chunk_points.py"),
+        *("chunk", "chunks", "maildir", "convert"),
+        *("durability/crash/test_chunk_points.py", "durability/faults/test_chunk_faults.py"),
     ),
 }
 """Of providers that are judged by reach, the tests that are asked."""
@@ -51,14 +50,14 @@ class _Listener:
         if not self.told:
             self.always |= self._functions  # imports
         self._functions.clear()
-        self._began = time.monotonic()
+        self._began = time.process_time()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self.failed.append(report.nodeid)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        self.told[nodeid] = time.monotonic() - self._began, sorted(self._functions)
+        self.told[nodeid] = time.process_time() - self._began, sorted(self._functions)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
@@ -71,25 +70,23 @@ class _Listener:
         return found
 
 
-def told(provider: str, path: Path | None, code: str) -> Reach | None:
+def reach_of(provider: str, path: Path | None, code: str) -> Reach | None:
     """What is run by what. It is kept in this file with `code`, a fingerprint. None: this provider is not judged so. Raises
     `ValueError` where something fails over the source as it is."""
     if provider not in ASKED:
         return None
     if path is not None and path.exists():
-        of_code, *parts = json.loads(path.read_text())
+        of_code, told = json.loads(path.read_text())
         if of_code == code:
-            return Reach.from_json(parts)
+            return Reach.from_json(told)
     with tempfile.TemporaryDirectory() as directory:
-        tells = {Path(directory) / tell.__name__: partial(tell, provider) for tell in (_tell_tests, _tell_looks)}
-        begun = {where: _begin(tell, where) for where, tell in tells.items()}
-        reach = Reach.from_json([_end(pid, where) for where, pid in begun.items()])
+        reach = Reach.from_json(_in_a_child(partial(_tell, provider), Path(directory) / "told"))
     if path is not None:
-        path.write_text(json.dumps([code, *reach.to_json()]))
+        path.write_text(json.dumps([code, reach.to_json()]))
     return reach
 
 
-def _tell_tests(provider: str) -> Told:
+def _tell(provider: str) -> Told:
     functions: set[str] = set()
     install_notes(provider, functions.add)
     listener = _Listener(functions)
@@ -100,40 +97,24 @@ def _tell_tests(provider: str) -> Told:
     return {ALWAYS: (0.0, sorted(listener.always)), **listener.told}
 
 
-def _tell_looks(provider: str) -> Told:
-    functions: set[str] = set()
-    install_notes(provider, functions.add)
-    found: Told = {}
-    for look in looks_of(provider):
-        functions.clear()
-        began = time.monotonic()
-        explore(provider, look)
-        found[str(look)] = time.monotonic() - began, sorted(functions)
-    return found
-
-
-def _begin(tell: Callable[[], Told], path: Path) -> int:
-    """In a process of its own, which alone imports the product: it writes to this file what it told."""
+def _in_a_child(tell: Callable[[], Told], path: Path) -> Told:
+    """In a process of its own, which alone imports the product, and writes to this file. Raises `ValueError` for whatever is
+    raised there."""
     sys.stdout.flush()
     pid = os.fork()
-    if pid:
-        return pid
-    noise = io.StringIO()
-    said: tuple[str, Told] = "", {}
-    try:
-        with contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise):
-            said = "", tell()
-    except BaseException:
-        said = traceback.format_exc(), {}
-    path.write_text(json.dumps(said))
-    os._exit(0)
-
-
-def _end(pid: int, path: Path) -> Told:
-    """What it told. Raises `ValueError` for whatever was raised there."""
+    if not pid:
+        said: tuple[str, Told] = "", {}
+        noise = io.StringIO()
+        try:
+            with contextlib.redirect_stdout(noise), contextlib.redirect_stderr(noise):
+                said = "", tell()
+        except BaseException:
+            said = traceback.format_exc(), {}
+        path.write_text(json.dumps(said))
+        os._exit(0)
     os.waitpid(pid, 0)
     if not path.exists():
-        raise ValueError("the process that tells what is run has ended")
+        raise ValueError("the process that tells what is run was ended")
     error, found = json.loads(path.read_text())
     if error:
         raise ValueError(error)

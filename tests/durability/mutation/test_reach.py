@@ -10,7 +10,7 @@ import pytest
 
 from tests.durability.mutation.judges import Judge
 from tests.durability.mutation.mutants import ROOT, Kind, Mutant, sources
-from tests.durability.mutation.reach import ALWAYS, FIRST_TESTS_S, Reach, Run, functions_of, key_of
+from tests.durability.mutation.reach import ALWAYS, FIRST_S, Reach, Run, functions_of, key_of
 from tests.durability.mutation.rules import RULES
 
 BATCH = "mailismus/queue/providers/chunk/write/batch.py"
@@ -25,42 +25,31 @@ def files() -> dict[str, str]:
 
 def test_those_that_run_the_function_are_asked_the_quickest_first(files: dict[str, str]) -> None:
     tests = {
-        "tests/chunk/test_a.py::test_long": Run(FIRST_TESTS_S, RUNS),
+        "tests/chunk/test_a.py::test_long": Run(FIRST_S, RUNS),
         "tests/chunk/test_a.py::test_second": Run(2, RUNS),
         "tests/chunk/test_b.py::test_first": Run(1, RUNS),
         "tests/chunk/test_b.py::test_other": Run(1, {key_of(BATCH, "BatchWriter._sync")}),
     }
-    looks = {"restart": Run(9, RUNS), "store": Run(1, RUNS), "bounce": Run(1, set())}
 
-    judges = Reach(tests, looks).judges(MUTANT, files, "chunk")
+    judges = Reach(tests).judges(MUTANT, files)
 
     assert judges == [
         Judge(
             ("chunk/test_b.py", "chunk/test_a.py"),
             order=("tests/chunk/test_b.py::test_first", "tests/chunk/test_a.py::test_second"),
         ),
-        Judge(order=("store", "restart"), provider="chunk"),
         Judge(("chunk/test_a.py",), order=("tests/chunk/test_a.py::test_long",)),
     ]
-
-
-def test_of_a_check_all_tests_are_asked_before_crash_points(files: dict[str, str]) -> None:
-    tests = {name: Run(FIRST_TESTS_S * 2 / 3, RUNS) for name in ("tests/a.py::a", "tests/a.py::b")}
-    mutant = Mutant(Kind.CHECK, BATCH, "BatchWriter.run", "")
-
-    judges = Reach(tests, {"store": Run(1, RUNS)}).judges(mutant, files, "chunk") or []
-
-    assert [judge.order for judge in judges] == [("tests/a.py::a",), ("tests/a.py::b",), ("store",)]
 
 
 def test_what_an_import_or_a_shared_fixture_runs_counts_for_every_test(files: dict[str, str]) -> None:
     tests = {ALWAYS: Run(0, RUNS), "tests/a.py::a": Run(1, set())}
 
-    assert Reach(tests, {}).judges(MUTANT, files, "chunk") == [Judge(("a.py",), order=("tests/a.py::a",))]
+    assert Reach(tests).judges(MUTANT, files) == [Judge(("a.py",), order=("tests/a.py::a",))]
 
 
-def test_nobody_is_asked_about_what_nothing_runs(files: dict[str, str]) -> None:
-    assert Reach({"tests/a.py::a": Run(1, set())}, {}).judges(MUTANT, files, "chunk") == []
+def test_no_test_is_asked_about_what_none_runs(files: dict[str, str]) -> None:
+    assert Reach({"tests/a.py::a": Run(1, set())}).judges(MUTANT, files) == []
 
 
 @pytest.mark.parametrize("name", [name for name, rule in RULES.items() if "/chunk/" in rule.path])
@@ -72,11 +61,11 @@ def test_a_rule_changes_a_function(name: str, files: dict[str, str]) -> None:
 def test_a_rule_in_no_function_is_judged_as_without_reach(files: dict[str, str]) -> None:
     name, rule = next((name, rule) for name, rule in RULES.items() if "/chunk/" in rule.path)
     changed = files | {rule.path: f"x = '''{rule.old}'''\n"}
-    assert Reach({}, {}).judges(Mutant(Kind.RULE, rule.path, "", name), changed, "chunk") is None
+    assert Reach({}).judges(Mutant(Kind.RULE, rule.path, "", name), changed) is None
 
 
 def test_what_was_told_is_kept() -> None:
-    reach = Reach({"tests/a.py::a": Run(1.5, RUNS)}, {"store": Run(1, set())})
+    reach = Reach({"tests/a.py::a": Run(1.5, RUNS)})
     assert Reach.from_json(json.loads(json.dumps(reach.to_json()))) == reach
 
 
