@@ -105,3 +105,19 @@ def test_entries_are_counted_when_all_is_known_and_give_way(story: Story, monkey
     assert story.queue.parts.release.scan.has_run
     assert looks
     assert story.queue.parts.resting.amounts[Area.DEFERRED].entries == 60
+
+
+def test_positions_that_are_written_before_all_is_learnt_pass_nothing(story: Story) -> None:
+    """The next start too finds what this one had not come to."""
+    story.crash()
+    before = story.queue.rounds.rounds
+    story.queue.rounds.run()
+    while story.queue.rounds.rounds == before:
+        story.harness.advance(0.001)
+    assert not story.queue.parts.resting.is_known
+    story.crash()
+    story.harness.advance(LONG_S + 1.0)
+    found: list[QueueId] = []
+    while taken := story.bench.take_ids(Area.DEFERRED):
+        found += taken
+    assert len(set(found)) == 60
