@@ -5,6 +5,7 @@
 Prints a line for each mutant; exits with 1 if one survives that is not known to be needless. Who caught a mutant the last
 time, as the page tells, is asked first: then it takes half an hour, else two. With `--done` results are kept in that file:
 while the code is the same, what is there is not run again. What is said to be needless is asked the quick judges alone.
+Of the queue of chunks all tests run first over the source as it is: that tells which of them are asked (`reach`).
 It ends with 1 too when the source as it is fails already, as that of the naive provider does (`--provider naive`).
 """
 
