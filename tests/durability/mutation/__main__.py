@@ -128,13 +128,14 @@ def run_all(
     most: int,
     court: Court = Court(),  # frozen
 ) -> Iterator[Result]:
-    """Judge all that is not done (None: the source as it is), so many at a time; results as they come. Those that are not
-    caught soon come last."""
+    """Judge all that is not done (None: the source as it is), so many at a time; results as they come. Those that are
+    said to be needless come behind the others, and last those that are not caught soon."""
     left = {mutant.name if mutant else "": mutant for mutant in asked}
     yield from (kept.now[name] for name in left if name in kept.now)
     left = {name: mutant for name, mutant in left.items() if name not in kept.now}
     who = {name: kept.earlier.get(name) or first.get(name, "") for name in left}
     jobs = [Job(mutant, court.soon(mutant, who[name]), court.provider) for name, mutant in left.items()]
+    jobs.sort(key=lambda job: job.name in NEEDLESS)
     for result in run(jobs, most):
         if result.by or result.name in NEEDLESS:
             del left[result.name]

@@ -28,7 +28,7 @@ IMPORTED = (hypothesis, twisted)
 LONGEST_CPU_S = 900
 """Seconds of a processor after which a mutant is ended: it hangs, and is caught."""
 
-LONGEST_IN_ORDER_S = 180
+LONGEST_IN_ORDER_S = 120
 """The same while tests are asked in an order: all of a provider take less than a minute."""
 
 MOST_MEMORY = 4 << 30
