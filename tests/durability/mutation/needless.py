@@ -67,9 +67,6 @@ NEEDLESS: dict[str, str] = {
     "file = self._queue.of(TODO).create(str(writer.number))": (
         "The conversion makes all of it durable before it is a queue: until then it is begun anew."
     ),
-    "order | chunk/recovery/abandoned.py | remove_unfinished | _unlink(queue.of(INTD), str(number)) <> if file is not None:": (
-        _NUMBER_IS_HELD
-    ),
     "order | chunk/recovery/abandoned.py | remove_begun | _unlink(queue.of(INTD), str(number)) <> "
     "_unlink(queue.of(MESS, number), str(number))": _NUMBER_IS_HELD,
     "order | chunk/recovery/opening.py | _open | directories.disk.sync_file_system(directories.root) <> "
