@@ -5,6 +5,7 @@
 Prints a line for each mutant; exits with 1 if one survives that is not known to be needless. Who caught a mutant the last
 time, as the page tells, is asked first: then it takes half an hour, else two. With `--done` results are kept in that file:
 while the code is the same, what is there is not run again. What is said to be needless is asked the quick judges alone.
+Of the queue of chunks all tests run first over the source as it is: that tells which of them are asked (`reach`).
 It ends with 1 too when the source as it is fails already, as that of the naive provider does (`--provider naive`).
 """
 
@@ -127,13 +128,14 @@ def run_all(
     most: int,
     court: Court = Court(),  # frozen
 ) -> Iterator[Result]:
-    """Judge all that is not done (None: the source as it is), so many at a time; results as they come. Those that are not
-    caught soon come last."""
+    """Judge all that is not done (None: the source as it is), so many at a time; results as they come. Those that are
+    said to be needless come behind the others, and last those that are not caught soon."""
     left = {mutant.name if mutant else "": mutant for mutant in asked}
     yield from (kept.now[name] for name in left if name in kept.now)
     left = {name: mutant for name, mutant in left.items() if name not in kept.now}
     who = {name: kept.earlier.get(name) or first.get(name, "") for name in left}
     jobs = [Job(mutant, court.soon(mutant, who[name]), court.provider) for name, mutant in left.items()]
+    jobs.sort(key=lambda job: job.name in NEEDLESS)
     for result in run(jobs, most):
         if result.by or result.name in NEEDLESS:
             del left[result.name]

@@ -28,6 +28,9 @@ IMPORTED = (hypothesis, twisted)
 LONGEST_CPU_S = 900
 """Seconds of a processor after which a mutant is ended: it hangs, and is caught."""
 
+LONGEST_IN_ORDER_S = 120
+"""The same while tests are asked in an order: all of a provider take less than a minute."""
+
 MOST_MEMORY = 4 << 30
 """Bytes of memory that a mutant may use up."""
 
@@ -94,7 +97,8 @@ def _fork(job: Job) -> tuple[int, int]:
 
 
 def _judge(job: Job) -> tuple[int, str]:
-    resource.setrlimit(resource.RLIMIT_CPU, (LONGEST_CPU_S, LONGEST_CPU_S))
+    longest_s = LONGEST_IN_ORDER_S if job.judges[0].order else LONGEST_CPU_S
+    resource.setrlimit(resource.RLIMIT_CPU, (longest_s, longest_s))
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     noise = io.StringIO()
     try:

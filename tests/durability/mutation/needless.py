@@ -48,9 +48,6 @@ _NUMBER_IS_HELD = (
 )
 
 NEEDLESS: dict[str, str] = {
-    "cover | chunk/write/batch.py | BatchWriter._replace | barrier.add_directory(PID)": (
-        "The rename is durable in the other directory; a name that comes back in pid says nothing, and goes with the next start."
-    ),
     "order | chunk/control/requests.py | ChunkRequests.begin_commit | if not isinstance(submission.draft, ChunkDraft): <> "
     "drafts.append(submission.draft)": "A foreign draft ends the call, and the list with it.",
     "order | chunk/control/requests.py | ChunkRequests._settle_loaded | for (spool_id, _), settlements in parts.items(): <> "
@@ -69,9 +66,6 @@ NEEDLESS: dict[str, str] = {
     "order | chunk/conversion/build.py | ChunkBuilder.add | writer.finish() <> "
     "file = self._queue.of(TODO).create(str(writer.number))": (
         "The conversion makes all of it durable before it is a queue: until then it is begun anew."
-    ),
-    "order | chunk/recovery/abandoned.py | remove_unfinished | _unlink(queue.of(INTD), str(number)) <> if file is not None:": (
-        _NUMBER_IS_HELD
     ),
     "order | chunk/recovery/abandoned.py | remove_begun | _unlink(queue.of(INTD), str(number)) <> "
     "_unlink(queue.of(MESS, number), str(number))": _NUMBER_IS_HELD,
