@@ -80,6 +80,22 @@ def test_two_servers_double_nothing(servers: Servers) -> None:
     assert all(node.search() == [] for node in nodes)
 
 
+def test_bounces_that_were_just_made_stay_with_their_maker(servers: Servers) -> None:
+    first, second = servers.start("first"), servers.start("second")
+    for _ in range(12):
+        first.put()
+    taken = first.take_ids()
+    assert taken
+    first.commit((), [Settlement(queue_id, Area.BOUNCES, first.now(), 1, NO_REPLY) for queue_id in taken])
+    servers.world.broker.wipe()
+    servers.advance(4)
+    assert second.take_ids(Area.BOUNCES) == []
+    assert sorted(first.take_ids(Area.BOUNCES)) == sorted(taken)
+    servers.advance(200)
+    assert second.take_ids(Area.BOUNCES) == []
+    assert all(map(first.may_try, taken))
+
+
 def test_what_a_server_had_claimed_has_an_heir_though_its_trigger_was_lost(servers: Servers) -> None:
     first, second = servers.start("first"), servers.start("second")
     put = [first.put() for _ in range(10)]
