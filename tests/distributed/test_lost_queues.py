@@ -8,7 +8,7 @@ from mailismus.errors import StartError
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.distributed.format.tables import DEAD, LEASES, QUEUES, queue_of
-from mailismus.queue.providers.distributed.identity.tasks import DONE, REFILL, WANTED, want
+from mailismus.queue.providers.distributed.identity.tasks import DONE, REFILL, WANTED, ServerTasks, want
 from mailismus.queue.providers.distributed.setup import set_up
 from mailismus.queue.providers.distributed.stores.failure import NotDone
 from tests.contracts.bench import NO_REPLY
@@ -175,6 +175,37 @@ def test_a_queue_that_can_not_be_consumed_is_made_anew(servers: Servers) -> None
         delivered += deliver_all(node)
     assert servers.world.broker.queues[name] is not lost
     assert sorted(one.spool_id for one in delivered) == sorted(put)
+
+
+def test_no_queue_is_removed_while_the_broker_confirms_nothing(servers: Servers) -> None:
+    node = servers.start("mx")
+    put = [node.put() for _ in range(5)]
+    name = queue_of(Area.INCOMING.value)
+    lost = servers.world.broker.queues[name]
+    node.clients.broker.fates.is_full = True
+    servers.world.broker.stuck.add(name)
+    node.clients.broker.lose()
+    servers.advance(300)
+    assert servers.world.broker.queues[name] is lost
+    node.clients.broker.fates.is_full = False
+    servers.advance(WITHIN_S)
+    assert sorted(one.spool_id for one in deliver_all(node)) == sorted(put)
+
+
+def test_what_is_wanted_while_it_is_done_is_done_once_more(servers: Servers) -> None:
+    node = servers.start("mx")
+    rows, name = node.shared.parts.stores.rows, REFILL + "incoming"
+    tasks = ServerTasks(rows, node.shared.parts.lease)
+    assert not servers.wait_for(tasks.begin(name))
+    servers.wait_for(want(rows, name))
+    assert servers.wait_for(tasks.begin(name))
+    servers.wait_for(want(rows, name))
+    assert not servers.wait_for(tasks.end(name))
+    assert servers.wait_for(tasks.open()) == [name]
+    assert servers.wait_for(tasks.begin(name))
+    assert servers.wait_for(tasks.end(name))
+    assert servers.wait_for(tasks.open()) == []
+    assert owners(servers) == {name: DONE}
 
 
 def test_no_queue_is_removed_while_the_broker_is_away(servers: Servers) -> None:
