@@ -206,6 +206,14 @@ def test_nor_where_several_stores_are_slow(trouble: Trouble, places: tuple[int, 
     assert taken == ([submission.draft.spool_id] if is_durable(answers) else [])
 
 
+def test_time_is_left_for_a_row_where_the_broker_is_silent_behind_a_slow_put(trouble: Trouble) -> None:
+    trouble.fates[OBJECTS].plan(Fate.UNANSWERED, call="put")
+    trouble.fates[BROKER].is_silent = True
+    _, answers = trouble.offer()
+    trouble.servers.advance(ANSWER_S - 2)
+    assert is_durable(answers)
+
+
 def test_what_was_refused_is_not_delivered_when_its_rows_come_late(trouble: Trouble) -> None:
     trouble.fates[ROWS].plan(Fate.LATE, Fate.LATE, call="write")
     _, answers = trouble.offer()

@@ -89,6 +89,20 @@ def test_in_a_wrong_bucket_nothing_is_tried_and_no_mail_is_taken() -> None:
     assert len([text for text in texts if "Contents of messages are there again" in text]) == 1
 
 
+def test_those_that_were_missed_are_looked_for_though_they_were_deferred() -> None:
+    bucket = Bucket(MOST)
+    bucket.lose(*bucket.put)
+    for queue_id in bucket.taken:
+        bucket.is_readable(queue_id.spool_id)
+    bucket.node.defer(bucket.taken, bucket.node.now() + 3600)
+    assert bucket.node.shared.parts.hand.shares == {}
+    bucket.servers.advance(30)
+    assert bucket.node.queue.withheld()
+    bucket.there.update(bucket.objects)
+    bucket.servers.advance(6)
+    assert not bucket.node.queue.withheld()
+
+
 def test_some_that_are_lost_among_others_stop_nothing_for_long() -> None:
     bucket = Bucket(MOST + 1)
     bucket.lose(*(queue_id.spool_id for queue_id in bucket.taken[:MOST]))

@@ -65,3 +65,17 @@ def test_what_a_server_has_is_left_alone(servers: Servers) -> None:
     servers.advance(2 * WITHIN_S)
     assert [node.clients.broker.fates.calls.count("publish") for node in (first, second)] == before
     assert all(first.may_try(one) or second.may_try(one) for one in held)
+
+
+def test_what_is_new_is_left_alone(servers: Servers) -> None:
+    nodes = [servers.start("first"), servers.start("second")]
+    for _ in range(30):  # whenever the look is, something is new
+        for node in nodes:
+            node.put()
+            node.put()
+        for node in nodes:
+            node.take_ids()
+        before = [node.clients.broker.fates.calls.count("publish") for node in nodes]
+        servers.advance(4)
+        assert [node.clients.broker.fates.calls.count("publish") for node in nodes] == before
+        servers.advance(6)

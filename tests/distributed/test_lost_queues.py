@@ -8,7 +8,7 @@ from mailismus.errors import StartError
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.distributed.format.tables import DEAD, LEASES, QUEUES, queue_of
-from mailismus.queue.providers.distributed.identity.tasks import DONE, REFILL, WANTED, want
+from mailismus.queue.providers.distributed.identity.tasks import DONE, REFILL, WANTED, ServerTasks, want
 from mailismus.queue.providers.distributed.setup import set_up
 from mailismus.queue.providers.distributed.stores.failure import NotDone
 from tests.contracts.bench import NO_REPLY
@@ -78,6 +78,22 @@ def test_two_servers_double_nothing(servers: Servers) -> None:
     servers.advance(60)
     assert deliver_all(*nodes) == []
     assert all(node.search() == [] for node in nodes)
+
+
+def test_bounces_that_were_just_made_stay_with_their_maker(servers: Servers) -> None:
+    first, second = servers.start("first"), servers.start("second")
+    for _ in range(12):
+        first.put()
+    taken = first.take_ids()
+    assert taken
+    first.commit((), [Settlement(queue_id, Area.BOUNCES, first.now(), 1, NO_REPLY) for queue_id in taken])
+    servers.world.broker.wipe()
+    servers.advance(4)
+    assert second.take_ids(Area.BOUNCES) == []
+    assert sorted(first.take_ids(Area.BOUNCES)) == sorted(taken)
+    servers.advance(200)
+    assert second.take_ids(Area.BOUNCES) == []
+    assert all(map(first.may_try, taken))
 
 
 def test_what_a_server_had_claimed_has_an_heir_though_its_trigger_was_lost(servers: Servers) -> None:
@@ -159,6 +175,37 @@ def test_a_queue_that_can_not_be_consumed_is_made_anew(servers: Servers) -> None
         delivered += deliver_all(node)
     assert servers.world.broker.queues[name] is not lost
     assert sorted(one.spool_id for one in delivered) == sorted(put)
+
+
+def test_no_queue_is_removed_while_the_broker_confirms_nothing(servers: Servers) -> None:
+    node = servers.start("mx")
+    put = [node.put() for _ in range(5)]
+    name = queue_of(Area.INCOMING.value)
+    lost = servers.world.broker.queues[name]
+    node.clients.broker.fates.is_full = True
+    servers.world.broker.stuck.add(name)
+    node.clients.broker.lose()
+    servers.advance(300)
+    assert servers.world.broker.queues[name] is lost
+    node.clients.broker.fates.is_full = False
+    servers.advance(WITHIN_S)
+    assert sorted(one.spool_id for one in deliver_all(node)) == sorted(put)
+
+
+def test_what_is_wanted_while_it_is_done_is_done_once_more(servers: Servers) -> None:
+    node = servers.start("mx")
+    rows, name = node.shared.parts.stores.rows, REFILL + "incoming"
+    tasks = ServerTasks(rows, node.shared.parts.lease)
+    assert not servers.wait_for(tasks.begin(name))
+    servers.wait_for(want(rows, name))
+    assert servers.wait_for(tasks.begin(name))
+    servers.wait_for(want(rows, name))
+    assert not servers.wait_for(tasks.end(name))
+    assert servers.wait_for(tasks.open()) == [name]
+    assert servers.wait_for(tasks.begin(name))
+    assert servers.wait_for(tasks.end(name))
+    assert servers.wait_for(tasks.open()) == []
+    assert owners(servers) == {name: DONE}
 
 
 def test_no_queue_is_removed_while_the_broker_is_away(servers: Servers) -> None:
