@@ -9,6 +9,7 @@ import pytest
 from twisted.internet.task import deferLater
 
 from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.providers.distributed.counts.stored import OPEN, server_row
 from mailismus.queue.providers.distributed.format.tables import DELETED, ENQUEUED, SERVERS
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S
 from mailismus.queue.providers.distributed.stores.rows import Key, RowTable, Write
@@ -138,3 +139,17 @@ def test_what_was_begun_before_and_is_under_way_is_waited_for(servers: Servers, 
     servers.advance(70)
     for node in nodes[1:]:
         assert_exact(servers, node)
+
+
+def test_a_server_whose_clock_was_ahead_is_forgotten_by_one_recount(servers: Servers) -> None:
+    one, two = servers.start("one"), servers.start("two")
+    rows = servers.world.server().rows
+    epoch = one.shared.parts.counts.epoch
+    servers.wait(rows.write([server_row(epoch, OPEN, 1, servers.now() + 50)]))
+    begun = slow_down(servers, two)
+    killed(servers, one)
+    servers.advance(60)
+    assert_exact(servers, two)
+    count = len(begun)
+    servers.advance(60)
+    assert len(begun) == count
