@@ -196,6 +196,19 @@ def test_what_another_server_has_ended_as_well_is_in_doubt_and_counted_anew(serv
     assert_exact(servers, one)
 
 
+def test_doubts_of_a_server_that_stopped_are_seen_to_by_another_one(servers: Servers) -> None:
+    one, two = servers.start("one"), servers.start("two")
+    one.put(addresses(3))
+    servers.advance(1)
+    (share,) = (*one.shared.parts.hand.shares.values(), *two.shared.parts.hand.shares.values())
+    with one.shared.parts.counts.doubting(share.name):
+        pass
+    servers.wait(one.queue.close())
+    assert not counted(servers, two).exact
+    servers.advance(60)
+    assert_exact(servers, two)
+
+
 # what a count costs
 
 

@@ -11,6 +11,7 @@ import pytest
 from mailismus.queue.providers.distributed.format.tables import SERVER_NOTES
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S
 from mailismus.queue.providers.distributed.identity.notes import KEPT_S, TELL_S
+from mailismus.queue.providers.distributed.provider import GIVE_UP_S
 from mailismus.queue.providers.distributed.stores.rows import Put, Row
 from mailismus.queue.servers import KnownServer
 from tests.contracts.bench import Bench, addresses
@@ -76,6 +77,14 @@ def test_a_server_that_stopped_has_nothing_and_its_lease_is_over_at_once(servers
     assert (gone.has_lease, gone.held) == (False, {})
     assert gone.left_s is not None
     assert -4 <= gone.left_s <= -2
+
+
+def test_a_stop_does_not_wait_for_its_last_words(servers: Servers) -> None:
+    one = servers.start("one")
+    one.clients.rows.fates.plan(Fate.NEVER, Fate.NEVER, call="write")
+    began = servers.now()
+    servers.wait(one.queue.close())
+    assert servers.now() - began < 2 * GIVE_UP_S + 1
 
 
 def test_a_server_that_starts_again_is_one_server(servers: Servers) -> None:

@@ -14,8 +14,8 @@ from mailismus.start.commands.completion import SCRIPTS, words_of
 
 TRIES = [
     ("mailismus que", ["queue"]),
-    ("mailismus queue s", ["setup", "shape", "show"]),
-    ("mailismus --config some/file queue s", ["setup", "shape", "show"]),
+    ("mailismus queue s", ["servers", "setup", "shape", "show"]),
+    ("mailismus --config some/file queue s", ["servers", "setup", "shape", "show"]),
     ("mailismus queue shape --by ", ["domain", "host", "sender"]),
     ("mailismus queue shape --by host --li", ["--limit"]),
     ("mailismus queue list --limit 3 dom", ["domain="]),

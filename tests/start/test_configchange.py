@@ -113,7 +113,7 @@ def test_a_dry_run_shows_the_difference_and_changes_nothing(file: Path, run: Run
             78,
             f"FILE:{SECOND_RELAY}: this is a second default relay",
         ),
-        (["set", "mta/deliver/relays/relay/@address", "127.0.0.1:2525"], 78, "FILE:146: relay 127.0.0.1:2525 is listener"),
+        (["set", "mta/deliver/relays/relay/@address", "127.0.0.1:2525"], 78, "FILE:147: relay 127.0.0.1:2525 is listener"),
         (["unset", "directory/postmaster"], 78, "FILE:28: <directory> has local domains but no <postmaster>"),
         (["set", "mta/queue/minfre", "0"], 64, "mailismus config: there is no setting"),
         (["set", "mta/queue", "0"], 64, 'mailismus config: mta/queue is a block, and "0" is no setting'),

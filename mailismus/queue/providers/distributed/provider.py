@@ -17,9 +17,11 @@ from collections.abc import Collection, Coroutine, Sequence
 from typing import Any, TypeVar
 
 import attrs
+from twisted.internet import defer
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from mailismus.errors import StartError, Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
@@ -119,15 +121,23 @@ class DistributedQueue:
         parts.sharing.close()
         parts.sizes.close()
         parts.recounting.close()
-        await parts.counts.close()
+        await self._in_time(Deferred.fromCoroutine(parts.counts.close()))
         told = parts.notes.close()
         await parts.lease.release()
         await leave_all(parts.hand, parts.stores.broker)
         for consumer in parts.consumers:
             await consumer.stop()
         parts.probing.close()
-        await told
+        await self._in_time(told)
         await parts.stores.close()
+
+    def _in_time(self, call: Deferred[None]) -> Deferred[None]:
+        """It is not waited for longer than this: nothing depends on it."""
+        return call.addTimeout(GIVE_UP_S, self.parts.reactor).addErrback(self._too_late)
+
+    @staticmethod
+    def _too_late(failure: Failure) -> None:
+        failure.trap(defer.TimeoutError)  # type: ignore[no-untyped-call]  # Twisted's
 
     # in
 

@@ -45,6 +45,8 @@ AT_A_TIME = 50
 LOOK_S = 15.0
 LEASE = "recount"
 LEASE_S = 120
+AHEAD_S = 120
+"""A server that is gone may have written by a clock that is ahead: what is written of it must count."""
 PATIENCE_S = 60.0
 """How long others may take to write down what they have changed."""
 
@@ -118,7 +120,8 @@ class Recounting:
         """All was recounted: nothing of these servers is missing."""
         at = await self._rows.now()
         for epoch in sorted(gone):
-            await self._rows.write([server_row(epoch, CLEAN, 0, at, 0 if epoch == RECOUNT else FORGET_S)])
+            ahead_s, ttl_s = (0, 0) if epoch == RECOUNT else (AHEAD_S, FORGET_S)
+            await self._rows.write([server_row(epoch, CLEAN, 0, at + ahead_s, ttl_s)])
         self._log.info("The queue was counted anew.")
 
     def _all_slots(self) -> set[Slot]:
