@@ -9,8 +9,10 @@ With `--area deferred` the entries wait for hours; the *entry of the queue* whos
 are due at once, as after a long `delay_start`, and the load of their delivery is on the start; `queue count` is left out.
 What the load left before the kill goes out before the fresh message: both are new mail, the oldest first.
 
-With `--recipients 1` each entry is a message of its own. With `--drop-caches` the system forgets all pages of files before
-each start (needs root), and so reads all from the disk; the interpreter's imports are read again before the start.
+With `--recipients 1` each entry is a message of its own. With `--built` the queue is one that was made before
+(`chunk_filling`) and is kept: so filling, which takes long, need not be done anew, nor while nothing else runs. With
+`--drop-caches` the system forgets all pages of files before each start (needs root), and so reads all from the disk; the
+interpreter's imports are read again before the start.
 """
 
 from __future__ import annotations
@@ -107,6 +109,8 @@ def import_s() -> float:
 
 def build(bed: Bed, entries: int) -> None:
     """Fills the queue; nothing runs afterwards. Raises: TrialError."""
+    if bed.options.built is not None:
+        return
     area, began_s = bed.options.area, time.monotonic()
     if entries > bed.options.smtp_up_to:
         server = bed.server(HOURS)
@@ -193,11 +197,15 @@ def measured_start(bed: Bed, server: Ours) -> Start:
         server.start(bed.place)
         greeted.join(120)
         fresh_s = first_arrival(bed.trial.sink_path, recipient(number, 0), 60.0)
-        entry_s = first_arrival(backlog, b"", 60.0)
         pss = pss_bytes(server.account.pids())
+        entry_s = first_arrival(backlog, b"", bed.options.entry_timeout)
+        pss = max(pss, pss_bytes(server.account.pids()))
         if bed.options.area == "deferred":
             wait_until(lambda: recipients_in(backlog) >= RECIPIENTS, 60.0, "every due entry at the sink", 0.05)
             say(f"all {RECIPIENTS} due entries were at the sink after {time.monotonic() - began_s:.2f} s")
+        if bed.options.first_list:
+            Lists(server, FEW).run()
+            say(f"a list of {FEW} had its answer {time.monotonic() - began_s:.2f} s after the start")
         later = at_rest(server.account, bed.options.rest_timeout)
     return Start(imports_s, greeted.at_s - began_s, fresh_s - began_s, entry_s - began_s, pss, later)
 
@@ -222,9 +230,15 @@ def load(bed: Bed, server: Ours) -> Iterator[tuple[Process, Callable[[], int]]]:
         sink.close()
 
 
-def disk_bytes(directory: Path) -> int:
-    """Bytes that the files below it have on the disk."""
-    return sum(path.lstat().st_blocks * 512 for path in directory.rglob("*") if path.is_file())
+def disk_use(directory: str | Path) -> tuple[int, int]:
+    """Bytes that the files and directories below it have on the disk, and inodes."""
+    size_bytes = inodes = 0
+    with os.scandir(directory) as found:
+        for one in found:
+            more = disk_use(one.path) if one.is_dir(follow_symlinks=False) else (0, 0)
+            size_bytes += one.stat(follow_symlinks=False).st_blocks * 512 + more[0]
+            inodes += 1 + more[1]
+    return size_bytes, inodes
 
 
 def count_under_load(bed: Bed, server: Ours, entries: int) -> tuple[Counting, Listing | None]:
@@ -285,17 +299,15 @@ def measure(options: argparse.Namespace, at: Stage, entries: int, more: Extras =
     """Everything about one size. `more`: elements of the configuration. Raises: TrialError."""
     with contextlib.ExitStack() as stack:
         made = stack.enter_context(at.place(free_port()))
-        place = attrs.evolve(made, port=free_port())
+        place = attrs.evolve(made, port=free_port(), queue=options.built or made.queue)
         trial = Trial(place.directory, SMALL)
         stack.callback(trial.close)
         trial.start_sink()
         bed = Bed(options, place, trial, more)
-        if options.built is None:
-            build(bed, entries)
-        else:
-            options.built.rename(place.queue)
+        build(bed, entries)
         starts, counting, listing, stopped = list[Start](), None, None, None
-        used = disk_bytes(place.queue)
+        used, inodes = disk_use(place.queue)
+        say(f"{entries} entries: {used >> 20} MiB on the disk, {inodes} inodes")
         rounds = options.starts if options.area == "deferred" else 1
         for number in range(rounds):
             kill_under_load(bed, number + 1)
@@ -340,9 +352,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--drop-caches", action="store_true", help="before each start; needs root")
     parser.add_argument("--list", action="store_true", help="measure `queue list` too, and both on the stopped queue")
     parser.add_argument("--no-count", action="store_true", help="leave `queue count` out")
-    parser.add_argument(
-        "--built", type=Path, help="a directory with `queue` (and `spool`) of so many entries, taken instead of a new one"
-    )
+    parser.add_argument("--built", type=Path, help="the directory of a queue that has so many entries already; it is kept")
+    parser.add_argument("--entry-timeout", type=float, default=60.0, help="seconds for the first old entry at the sink")
+    parser.add_argument("--first-list", action="store_true", help="ask for a list as soon as old mail was delivered")
     parser.add_argument("--directory", type=Path, default=Path("/var/tmp"), help="where the queue lies")
     return parser
 

@@ -152,10 +152,11 @@ class Recording(asyncio.Protocol):
             return True
         if final is Final.HANG:
             return False  # what comes behind it has no answer either
-        self._take(wire, final is Final.TAKE)
+        self.take(wire, final is Final.TAKE)
         return True
 
-    def _take(self, wire: bytes, is_answered: bool) -> None:
+    def take(self, wire: bytes, is_answered: bool) -> None:
+        """Write down a message, as it came on the wire, and answer it if it is to be answered."""
         plain = unstuff(wire)
         content = memoryview(plain)[skip_trace(plain) :]
         recipients = tuple(self._recipients)

@@ -4,8 +4,8 @@ A queue of messages from nothing to 5 MB, new, deferred and bounced, goes round 
 links. After each conversion `queue list --json` must tell the same entries, and each content have the same SHA-256. Then
 conversions are killed with SIGKILL after a random time, with `--power-cut` on a file system whose power is cut then; the
 same command is given again and must end with the same queue. `--full`: on a file system without room for a second queue it
-must end with 74 and change nothing. `--copied`: commands read a queue of chunks that was copied, a start refuses it, and
-`fsck --repair` puts it right.
+must end with 74 and change nothing. `--copied`: commands read a queue of chunks that was copied, a start refuses it,
+`fsck --repair` puts it right, and a server delivers all of it, byte by byte (`draining`).
 """
 
 from __future__ import annotations
@@ -25,16 +25,13 @@ from contextlib import nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import attrs
-
 from mailismus.disk.posix import PosixDisk
-from mailismus.mail.ids import SpoolId
-from mailismus.mail.reply import Reply
 from mailismus.providers import PROVIDERS
 from mailismus.queue.files.conversion import CONVERSION, ConversionState, read_conversion
-from mailismus.queue.interface import Area, Entry, Filter, Message
+from mailismus.queue.interface import Filter
 from mailismus.queue.provider import QueuePlace
-from tests.clustered.harness import queue_settings
+from tests.durability.harness.built_queue import NOW, build
+from tests.durability.harness.draining import PROMPT, Told, Wrong, drain, entries_told
 from tests.project.runners import command as serve
 from tests.support.power import FileSystem, LoopDisk
 
@@ -44,20 +41,8 @@ CONFIG = """<mailserver><application><announcehost>mx.example.net</announcehost>
 <queue provider="{provider}"><rootpath>{path}/queue</rootpath>{spool}</queue>
 </mta><admin><socket>{path}/admin.sock</socket></admin></mailserver>
 """
-LARGEST = 5_000_000
-NOW = 1_700_000_000.0
-
-
-@attrs.frozen
-class Told:
-    """What a queue tells: a line for each entry, sorted, and the digest of each content."""
-
-    entries: list[str]
-    digests: dict[str, str]
-
-
-class Wrong(Exception):
-    """A promise was broken."""
+HOMES = ("pid", "mess", "intd", "todo", "info", "local", "remote", "bounce")
+"""Directories of a queue of chunks, in which each message that waits has its files."""
 
 
 def main(given: Sequence[str] | None = None) -> int:
@@ -69,7 +54,7 @@ def main(given: Sequence[str] | None = None) -> int:
         disk = LoopDisk(Path(made), size_mb, kind) if size_mb else None
         with disk or nullcontext():
             path = disk.mount_point if disk is not None else Path(made)
-            trial = Trial(path, options.messages, options.mean_exponent, disk if options.power_cut else None)
+            trial = Trial(path, options, disk if options.power_cut else None)
             if options.full:
                 trial.fill_up()
             elif options.copied:
@@ -100,22 +85,24 @@ def arguments() -> argparse.ArgumentParser:
 class Trial:
     """One queue and its conversions."""
 
-    def __init__(self, path: Path, messages: int, exponent: float, disk: LoopDisk | None) -> None:
+    def __init__(self, path: Path, options: argparse.Namespace, disk: LoopDisk | None) -> None:
         """Build the queue. `disk`: whose power is cut."""
         self._path, self._disk, self._provider = path, disk, "clustered"
+        self._taken_s: dict[tuple[str, bool], float] = {}
         path.chmod(0o700)
         begun_s = time.monotonic()
-        build(path, messages, exponent)
+        now, prompt = (time.time(), PROMPT) if options.copied else (NOW, ())
+        build(path, options.messages, options.mean_exponent, now, prompt)
         self._told = self.tell()
         size = sum(file.stat().st_size for file in (path / "spool").rglob("*.msg"))
-        say(f"built {messages} messages, {len(self._told.entries)} entries, {size >> 20} MiB", begun_s)
+        say(f"built {options.messages} messages, {len(self._told.entries)} entries, {size >> 20} MiB", begun_s)
 
     def go_round(self) -> None:
         """Convert to each provider in turn. Raises `Wrong`."""
         for provider, links in TARGETS:
             begun_s = time.monotonic()
             done = self._convert(provider, links)
-            taken_s = time.monotonic() - begun_s
+            taken_s = self._taken_s[provider, links] = time.monotonic() - begun_s
             if done.returncode:
                 raise Wrong(f"the conversion ended with {done.returncode}: {done.stderr}")
             self._compare(provider)
@@ -128,9 +115,9 @@ class Trial:
         for number in range(kills):
             provider, links = TARGETS[number % len(TARGETS)]
             begun_s = time.monotonic()
-            if number < len(TARGETS):
+            if (provider, links) not in self._taken_s:
                 self._convert(provider, links)
-                whole_s = time.monotonic() - begun_s  # so long it takes
+                self._taken_s[provider, links] = time.monotonic() - begun_s
                 self._compare(provider)
                 self._forget(links)
                 begun_s = time.monotonic()
@@ -138,7 +125,7 @@ class Trial:
                 self._command(provider, links, "convert", "--to", provider), stdout=subprocess.DEVNULL
             )
             try:
-                running.wait(chance.uniform(0.2, whole_s))
+                running.wait(chance.uniform(0.2, self._taken_s[provider, links]))
             except subprocess.TimeoutExpired:
                 running.kill()
             running.wait()
@@ -200,7 +187,7 @@ class Trial:
 
     def copy(self) -> None:
         """Convert to chunks, copy the queue by `cp -a`, and go on with the copy: it tells the same, a start refuses it, a
-        repair changes names alone. Raises `Wrong`."""
+        repair changes names alone, and then it is delivered whole. Raises `Wrong`."""
         self._convert("chunk", False)
         self._compare("chunk")
         self._forget(False)
@@ -227,16 +214,19 @@ class Trial:
                 raise Wrong(f"{said} ended with {done.returncode}: {done.stderr}")
             self._compare("chunk")
         say("repaired: the same entries and digests")
+        begun_s = time.monotonic()
+        left = drain(self._path, "chunk", self._told)
+        kept = {json.loads(line)["queue_id"] for line in left}
+        files = [one for home in HOMES for one in (self._path / "queue" / home).rglob("*") if one.is_file()]
+        say(f"delivered: all as it was; left are {len(left)} deleted entries of {len(kept)} messages", begun_s)
+        if len({file.name for file in files}) != len(kept):
+            raise Wrong(f"{len(kept)} messages are left, with files of {len({file.name for file in files})}")
 
     def tell(self) -> Told:
         """What the queue tells now."""
         listed = subprocess.run(self._command(self._provider, False, "list", "--json"), capture_output=True, check=True)
-        entries = []
-        for line in listed.stdout.splitlines():
-            part = json.loads(line)
-            entries += [json.dumps({**part, "recipients": one}) for one in part["recipients"]]
         with ProcessPoolExecutor(1) as child:  # an open queue ends with its process: no mount is busy
-            return Told(sorted(entries), child.submit(digests, self._provider, self._path).result())
+            return Told(entries_told(listed.stdout.decode()), child.submit(digests, self._provider, self._path).result())
 
     def _compare(self, provider: str) -> None:
         self._provider = provider
@@ -284,38 +274,6 @@ def take_all_but(ballast: Path, left_bytes: int) -> None:
     with ballast.open("wb") as file:
         free = shutil.disk_usage(ballast.parent).free
         os.posix_fallocate(file.fileno(), 0, max(1, free - left_bytes))
-
-
-def build(path: Path, messages: int, exponent: float) -> None:
-    """A clustered queue in this directory."""
-    settings = queue_settings()
-    settings = attrs.evolve(
-        settings, rootpath=str(path / "queue"), spool=attrs.evolve(settings.spool, rootpath=str(path / "spool"))
-    )
-    for root in (settings.rootpath, settings.spool.rootpath):
-        os.mkdir(root, 0o700)
-    builder = PROVIDERS.named("clustered").new_builder(settings, PosixDisk(), 7, NOW)
-    builder.begin()
-    chance = random.Random(2)
-    for number in range(1, messages + 1):
-        content = b"Subject: %d\r\n\r\n" % number + chance.randbytes(int(LARGEST * chance.random() ** exponent)) + b"\r\n"
-        count = chance.choice((1, 1, 1, 2, 30))
-        message = Message(SpoolId((7 << 32) + number), b"s@b.example", b"-", True, NOW - number, len(content), count, [])
-        for recipient in range(1, count + 1):
-            if recipient != 2:
-                message.entries.append(_entry(chance, recipient))
-        builder.add(message, iter((content,)))
-    builder.finish()
-    builder.close()
-    PosixDisk().sync_file_system(str(path))
-
-
-def _entry(chance: random.Random, number: int) -> Entry:
-    area = chance.choice(tuple(Area))
-    due_at = NOW + chance.uniform(-1000, 100_000) // 1
-    reply = None if area is Area.INCOMING else Reply(451, b"4.3.0", b"come back later %d" % number)
-    attempts, host = (0, b"-") if reply is None else (number, b"mx.example[192.0.2.9]:25")
-    return Entry(number, b"r%d@d%d.example" % (number, number % 5), area, due_at, attempts, reply, host)
 
 
 def say(text: str, begun_s: float | None = None) -> None:

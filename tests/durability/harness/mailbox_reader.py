@@ -28,22 +28,19 @@ from pathlib import Path
 import attrs
 
 from benchmarks.stage.directories import stage
-from benchmarks.stage.load import program
 from benchmarks.stage.progress import say
 from benchmarks.stage.servers import Place
 from benchmarks.stage.trial import left_in_queue
-from mailismus.maildir.maildirsize import parse
 from tests.durability.harness.mailbox_server import Load, MailboxServer, conclude
 from tests.durability.harness.rounds import complaints
 from tests.scenarios.dovecot import OWNER
-from tests.scenarios.dovecot_mailboxes import DovecotMailboxes
+from tests.scenarios.dovecot_mailboxes import DovecotMailboxes, as_owner, miscounted
 from tests.support.processes import free_port, wait_until
 
 USERS = ("ann", "ben", "cid")
 LIMIT_BYTES = 50_000_000_000
 ARCHIVE = "Archive"
 _NUMBER = re.compile(rb"Subject: (\d+)")
-_SIZES = re.compile(rb'"?STORAGE"? (\d+) ')
 
 
 @attrs.define
@@ -73,8 +70,8 @@ class Figures:
 class Reader:
     """An IMAP client of one user, in a thread. `seen`: how often each number came to it in INBOX, by UIDs of their own."""
 
-    def __init__(self, port: int, user: str, seed: int) -> None:
-        self._port, self._user, self._chance = port, user, random.Random(seed)
+    def __init__(self, dovecot: DovecotMailboxes, user: str, seed: int) -> None:
+        self._dovecot, self._user, self._chance = dovecot, user, random.Random(seed)
         self.seen: Counter[int] = Counter()
         self.moved = self.expunged = self.flagged = 0
         self._known: set[int] = set()
@@ -90,27 +87,10 @@ class Reader:
         if self._error is not None:
             raise self._error
 
-    def quota(self) -> int:
-        """Bytes in use, in KiB, as Dovecot tells them."""
-        with self._session() as session:
-            _, [_, [answer]] = session.getquotaroot("INBOX")
-            found = _SIZES.search(answer)
-            assert found is not None, answer
-            return int(found[1])
-
-    @contextlib.contextmanager
-    def _session(self):  # type: ignore[no-untyped-def]  # a generator of what imaplib leaves untyped
-        session = imaplib.IMAP4("127.0.0.1", self._port, timeout=60)
-        try:
-            session.login(self._user, "any")
-            wait_until(lambda: session.select("INBOX")[0] == "OK", 30, "Dovecot to open the mailbox")
-            yield session
-        finally:
-            session.logout()
-
     def _run(self) -> None:
         try:
-            with self._session() as session:
+            with self._dovecot.session(self._user) as session:
+                wait_until(lambda: session.select("INBOX")[0] == "OK", 30, "Dovecot to open the mailbox")
                 session.create(ARCHIVE)
                 while not self._ends.is_set():
                     self._read(session)
@@ -188,16 +168,10 @@ def run(options: argparse.Namespace) -> Figures:
         return play(options, server, place, dovecot)
 
 
-def as_owner() -> list[str]:
-    """A command line in front of the server's: it runs as the user of the mail, and reads what only root may."""
-    rights = [f"--{kind}-caps=+dac_override" for kind in ("inh", "ambient")]
-    return [program("setpriv"), f"--reuid={OWNER}", f"--regid={OWNER}", "--clear-groups", *rights]
-
-
 def play(options: argparse.Namespace, server: MailboxServer, place: Place, dovecot: DovecotMailboxes) -> Figures:
     """Load and readers, then the judgement."""
     load = Load(place.port, USERS, options.rate, options.seed)
-    readers = {user: Reader(dovecot.port, user, options.seed + index) for index, user in enumerate(USERS)}
+    readers = {user: Reader(dovecot, user, options.seed + index) for index, user in enumerate(USERS)}
     time.sleep(options.seconds)
     load.end()
     wait_until(lambda: not any(left_in_queue(server).values()), 120, "the queue to be empty", 0.2)
@@ -211,22 +185,13 @@ def play(options: argparse.Namespace, server: MailboxServer, place: Place, dovec
         figures.broken += reader.seen[0]
         figures.moved, figures.expunged = figures.moved + reader.moved, figures.expunged + reader.expunged
         figures.flagged += reader.flagged
-        figures.miscounted += not is_counted(server.mail / user / "Maildir", reader.quota())
+        wrong = miscounted(server.mail / user / "Maildir", dovecot.quota_kib(user))
+        if wrong:
+            say(wrong)
+            figures.miscounted += 1
     server.stop()
     figures.faults = len(complaints(place.logs))
     return figures
-
-
-def is_counted(maildir: Path, told_kib: int) -> bool:
-    """Whether `maildirsize` and Dovecot tell what the files of a maildir and its folders come to."""
-    size = parse((maildir / "maildirsize").read_bytes())
-    files = [path for path in maildir.rglob("*") if path.is_file() and path.parent.name in ("new", "cur")]
-    total = sum(path.stat().st_size for path in files)
-    held = size.held if size is not None else None
-    if held is not None and (held.size_bytes, held.count, told_kib) == (total, len(files), -(-total // 1024)):
-        return True
-    say(f"{maildir.parent.name}: {len(files)} files of {total} bytes; maildirsize {held}, Dovecot {told_kib} KiB")
-    return False
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,6 +8,7 @@ does not check is told as a problem, and the message stays as it is. A number is
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 
 import attrs
 
@@ -130,7 +131,7 @@ def _may_be_there(queue: ChunkDirectories, name: str, number: int) -> bool:
     return True
 
 
-def find_state(queue: ChunkDirectories, number: int, directories: set[str]) -> FoundChunk:
+def find_state(queue: ChunkDirectories, number: int, directories: AbstractSet[str]) -> FoundChunk:
     """One number that has a name in these directories. Never raises OSError."""
     state = state_of(directories)
     if state is ChunkState.S4:
@@ -146,7 +147,7 @@ def find_chunks(queue: ChunkDirectories, names: FoundNames) -> Iterator[FoundChu
         yield find_state(queue, number, directories)
 
 
-def _new_message(queue: ChunkDirectories, number: int, directories: set[str]) -> FoundChunk:
+def _new_message(queue: ChunkDirectories, number: int, directories: AbstractSet[str]) -> FoundChunk:
     read, problems = _read(queue, TODO, number)
     found = FoundChunk(number, ChunkState.S4, None, read.ended, tuple(sorted(directories - {MESS, TODO})), problems)
     live = [one for one in read.lines if not one.is_done]
@@ -158,7 +159,7 @@ def _new_message(queue: ChunkDirectories, number: int, directories: set[str]) ->
     return found
 
 
-def _preprocessed(queue: ChunkDirectories, number: int, directories: set[str]) -> FoundChunk:
+def _preprocessed(queue: ChunkDirectories, number: int, directories: AbstractSet[str]) -> FoundChunk:
     found = FoundChunk(number, ChunkState.S5, None, leftovers=(INTD,) if INTD in directories else ())
     lines: dict[int, list[tuple[str, LineAt]]] = {}
     sizes: dict[str, int] = {}

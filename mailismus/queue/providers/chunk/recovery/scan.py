@@ -20,6 +20,8 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Generator, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from functools import cache
 
 import attrs
 from twisted.logger import Logger
@@ -42,6 +44,7 @@ from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
 
 SLICE = 100
 """Numbers of one call."""
+_NONE: AbstractSet[str] = frozenset()
 
 _log = Logger()
 
@@ -111,22 +114,24 @@ class ChunkScan:
             found = self._look(again)
             yield attrs.evolve(found, done=set(again) - set(self._again[others:]))
 
-    def _names_of_part(self, part: int, unsplit: dict[str, array[int]]) -> Generator[ScanSlice, None, dict[int, set[str]]]:
+    def _names_of_part(
+        self, part: int, unsplit: dict[str, array[int]]
+    ) -> Generator[ScanSlice, None, dict[int, AbstractSet[str]]]:
         """Return the names of all numbers of a part that have none in todo."""
         while True:
-            found: dict[int, set[str]] = {}
+            found: dict[int, AbstractSet[str]] = {}
             try:
                 for name in (MESS, INFO, LOCAL, REMOTE):
                     for number in self._list(name, part):
                         if not _has(self._todo, number):
-                            found.setdefault(number, set()).add(name)
+                            found[number] = _with(found.get(number, _NONE), name)
             except OSError as error:
                 yield ScanSlice(error=error)
                 continue
             for name in (INTD, BOUNCE):
                 for number in unsplit[name]:
                     if number % self._queue.split == part and not _has(self._todo, number):
-                        found.setdefault(number, set()).add(name)
+                        found[number] = _with(found.get(number, _NONE), name)
             return found
 
     def _list(self, name: str, part: int) -> Iterable[int]:
@@ -145,7 +150,7 @@ class ChunkScan:
 
     def _look(self, numbers: Iterable[int]) -> ScanSlice:
         """Numbers whose names are not known."""
-        names: dict[int, set[str]] = {}
+        names: dict[int, AbstractSet[str]] = {}
         for number in numbers:
             if number in self.born or self._is_being_written(number):
                 continue
@@ -164,7 +169,7 @@ class ChunkScan:
 
     # ------------------------------------------------------------------ what it makes of them
 
-    def _add(self, names: dict[int, set[str]]) -> ScanSlice:
+    def _add(self, names: dict[int, AbstractSet[str]]) -> ScanSlice:
         found, barrier, failed = ScanSlice(), Barrier(self._queue), list[OSError]()
         try:
             for number, directories in names.items():
@@ -248,3 +253,9 @@ def _has(numbers: array[int], number: int) -> bool:
     """Whether a number is among these, which are in order."""
     at = bisect_left(numbers, number)
     return at < len(numbers) and numbers[at] == number
+
+
+@cache
+def _with(names: AbstractSet[str], name: str) -> AbstractSet[str]:
+    """These names and one more. All numbers with the same names share one set: a part may have tens of thousands."""
+    return frozenset((*names, name))
