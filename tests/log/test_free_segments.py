@@ -6,6 +6,7 @@ import pytest
 
 from mailismus.journal.batch import BLOCK
 from mailismus.queue.providers.log.control.compaction import Compaction
+from mailismus.queue.providers.log.format.positions import NAME
 from tests.log.story import Story
 from tests.log.test_denied import no_turn
 
@@ -98,3 +99,19 @@ def test_one_that_is_whole_counts_whatever_its_name(monkeypatch: pytest.MonkeyPa
     begin_anew(story)
     story.crash()
     assert b"x" * 10_000 in story.bench.read(spool_id)
+
+
+def test_without_positions_segments_that_were_freed_are_no_gap() -> None:
+    story = Story()
+    story.bench.put()
+    story.bench.defer(story.bench.take_ids(), story.bench.now() + 36_000)
+    for _ in range(3):
+        story.complete_segment()
+    story.rounds()
+    numbers = sorted(story.queue.parts.segments.in_use())
+    assert numbers[-1] - numbers[0] >= len(numbers)
+    disk = story.harness.disk
+    disk.unlink(f"/q/{NAME}")
+    disk.sync_directory("/q")
+    story.crash()
+    assert [name.partition("-")[0] for name in disk.list_directory("/q/corrupt")] == ["positions"]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 
 import pytest
 
-from mailismus.journal.segment import make_segment
+from mailismus.journal.segment import Segment, make_segment
+from mailismus.queue.providers.log.control import rounds
 from mailismus.queue.providers.log.control.rounds import remove_segments
-from mailismus.queue.providers.log.format.positions import BLOCK, NAME, Positions
+from mailismus.queue.providers.log.format.positions import BLOCK, NAME, NEW_NAME, Positions
 from mailismus.queue.providers.log.recovery.opening import read_positions
 from mailismus.queue.providers.log.recovery.positions_file import PositionsFile
 from tests.fakes.disk import MemoryDisk
@@ -145,3 +147,29 @@ def test_marks_are_written_to_complete_segments_that_have_not_failed() -> None:
     assert segments.markable(1)
     segments.fail(1)
     assert not segments.markable(1)
+
+
+def test_a_start_removes_positions_that_were_not_finished() -> None:
+    story = Story()
+    disk, path = story.harness.disk, f"/q/{NEW_NAME}"
+    disk.create(path).sync()
+    disk.sync_directory("/q")
+    story.crash()
+    assert not disk.exists(path)
+
+
+def test_no_marks_are_written_while_a_piece_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both hold one lock."""
+    story = Story()
+    held: list[int] = []
+    write_marks, lock = rounds.write_marks, story.queue.rounds._lock
+
+    def noted(marks: Sequence[tuple[Segment, Sequence[tuple[int, bytes]]]]) -> dict[int, OSError]:
+        held.append(lock.locked)
+        return write_marks(marks)
+
+    monkeypatch.setattr(rounds, "write_marks", noted)
+    story.complete_segment()
+    story.rounds()
+    assert held
+    assert all(held)

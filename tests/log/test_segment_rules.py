@@ -243,3 +243,18 @@ def test_an_envelope_is_not_over_while_a_part_of_it_may_fail(story: Story) -> No
     story.bench.wait(alone)
     story.crash()
     assert first in story.bench.take_ids()
+
+
+def test_what_a_start_wrote_again_lies_where_it_wrote_it(story: Story) -> None:
+    story.bench.put()
+    (taken,) = story.bench.take_ids()
+    for _ in range(2):
+        story.harness.round(story.queue)
+    story.bench.put()
+    story.bench.remove(story.bench.take_ids())  # the start record goes along
+    story.queue.parts.moves.move_on(list(story.queue.ledger.working))
+    story.bench.put()
+    story.crash()
+    lying = [envelope.segment for envelope in story.queue.ledger.working]
+    assert lying == [max(story.queue.parts.segments.in_use())]
+    assert taken in story.bench.take_ids()
