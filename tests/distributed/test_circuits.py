@@ -160,6 +160,33 @@ def test_nothing_is_handed_out_or_begun_until_it_is_back(trouble: Trouble, place
     assert {taken.spool_id, *(queue_id.spool_id for queue_id in trouble.node.take_ids())} == {first, second}
 
 
+def test_a_lease_that_is_sure_again_lets_mail_go_on(trouble: Trouble) -> None:
+    spool_id = trouble.node.put()
+    trouble.fates[ROWS].is_away = True
+    while trouble.parts.lease.is_sure:
+        trouble.servers.advance(1)
+    ready: list[object] = []
+    trouble.node.queue.ready(Area.INCOMING).addBoth(ready.append)
+    trouble.mend(ROWS)
+    trouble.servers.advance(4)
+    assert ready == [None]
+    assert [queue_id.spool_id for queue_id in trouble.node.take_ids()] == [spool_id]
+
+
+def test_a_database_that_is_read_and_takes_no_write_is_not_well(trouble: Trouble) -> None:
+    trouble.fates[ROWS].plan(*[Fate.NOT_DONE] * 100, call="write")
+    while trouble.circuit(ROWS).is_closed:
+        _, answers = trouble.offer()
+        trouble.servers.advance(0.2)
+        assert not is_durable(answers)
+    trouble.servers.advance(9)
+    assert not trouble.circuit(ROWS).is_closed
+    assert trouble.circuit(ROWS).openings == 1
+    trouble.fates[ROWS].forget()
+    trouble.servers.advance(3)
+    trouble.node.put()
+
+
 def test_outcomes_wait_as_long_as_the_database_is_away(trouble: Trouble) -> None:
     spool_id = trouble.node.put()
     taken = trouble.node.take_ids()
@@ -215,11 +242,12 @@ def test_time_is_left_for_a_row_where_the_broker_is_silent_behind_a_slow_put(tro
 
 
 def test_what_was_refused_is_not_delivered_when_its_rows_come_late(trouble: Trouble) -> None:
-    trouble.fates[ROWS].plan(Fate.LATE, Fate.LATE, call="write")
+    trouble.fates[ROWS].plan(*[Fate.LATE] * 8, call="write")
     _, answers = trouble.offer()
     trouble.servers.advance(16)
     assert not is_durable(answers)
     for fates in trouble.fates:
+        fates.forget()
         fates.do_late()
     trouble.servers.advance(120)
     assert trouble.servers.wait(trouble.servers.world.server().rows.all_rows(ENQUEUED))

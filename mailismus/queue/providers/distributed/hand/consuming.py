@@ -1,6 +1,6 @@
 """Consumers of the broker's queues, one an area: begun, and begun anew when they are lost.
 
-*Rule*: a queue is stuck that could not be consumed `STUCK_TRIES` times in a row, for `STUCK_S`.
+*Rule*: a queue is stuck that could not be consumed for `STUCK_S`, each time it was tried.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from mailismus.queue.providers.distributed.stores.broker import IBroker, IConsum
 from mailismus.queue.providers.distributed.stores.failure import QueueMissing, StoreFailure
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 30.0
-STUCK_TRIES, STUCK_S = 3, 20.0
+STUCK_S = 20.0
 
 
 @attrs.frozen
@@ -46,7 +46,7 @@ class AreaConsumer:
         trouble: QueueTrouble,
     ) -> None:
         self._trouble = trouble
-        self._failures, self._failing_since = 0, 0.0
+        self._failing_since: float | None = None
         self._broker, self._area, self._prefetch, self._reactor = broker, area, prefetch, reactor
         self._told, self._lost = told, lost
         self._pause_s = FIRST_PAUSE_S
@@ -68,7 +68,7 @@ class AreaConsumer:
             self._later()
             self._note(failure)
             return
-        self._pause_s, self._failures = FIRST_PAUSE_S, 0
+        self._pause_s, self._failing_since = FIRST_PAUSE_S, None
         if self.is_wanted and self._receiver is receiver:
             receiver.begin(consumer)
         else:
@@ -78,19 +78,19 @@ class AreaConsumer:
     def _note(self, failure: StoreFailure) -> None:
         """It could not be consumed."""
         if isinstance(failure, QueueMissing):
-            self._failures = 0
+            self._failing_since = None
             self._trouble.missing()
             return
-        if not self._failures:
-            self._failing_since = self._reactor.seconds()
-        self._failures += 1
-        if self._failures >= STUCK_TRIES and self._reactor.seconds() >= self._failing_since + STUCK_S:
-            self._failures = 0
+        now = self._reactor.seconds()
+        if self._failing_since is None:
+            self._failing_since = now
+        elif now >= self._failing_since + STUCK_S:
+            self._failing_since = None
             self._trouble.stuck(self._area)
 
     def hurry(self) -> None:
         """The broker is well again."""
-        self._pause_s, self._failures = FIRST_PAUSE_S, 0
+        self._pause_s, self._failing_since = FIRST_PAUSE_S, None
         self._again()
 
     def _later(self) -> None:

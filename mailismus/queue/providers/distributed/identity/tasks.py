@@ -46,7 +46,9 @@ class ServerTasks:
         names = []
         for row in await self._rows.all_rows(TASKS):
             name, owner = row["name"], row["owner"]
-            if isinstance(name, str) and isinstance(owner, int) and await self._is_free(owner):
+            if not (isinstance(name, str) and name.startswith(REFILL) and isinstance(owner, int)):
+                continue  # other work, with rules of its own
+            if await self._is_free(owner):
                 names.append(name)
         return names
 
