@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,12 @@ from mailismus.queue.providers.distributed.browse.counting import count_all
 from mailismus.queue.providers.distributed.browse.recounting import LOOK_S
 from mailismus.queue.providers.distributed.browse.sizes import EACH_S
 from mailismus.queue.providers.distributed.counts.keeping import WRITE_S
-from mailismus.queue.providers.distributed.counts.numbers import slot_of
-from mailismus.queue.providers.distributed.counts.stored import RECOUNT, rows_of_area
+from mailismus.queue.providers.distributed.counts.numbers import Numbers, slot_of
+from mailismus.queue.providers.distributed.counts.stored import RECOUNT, CountRow, rows_of_area
 from mailismus.queue.providers.distributed.format.tables import SLICE_COUNTS
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S
 from mailismus.queue.providers.distributed.metrics import METRICS
+from mailismus.queue.providers.distributed.stores.rows import RowTable
 from tests.contracts.bench import LATER_REPLY, Bench, addresses
 from tests.distributed.commands import ModelCommands
 from tests.distributed.harness import ModelHarness
@@ -213,18 +214,25 @@ def test_doubts_of_a_server_that_stopped_are_seen_to_by_another_one(servers: Ser
 
 
 @contextmanager
-def rows_read(server: Server) -> Iterator[list[int]]:
-    """The rows that each read gives."""
+def rows_read(server: Server, table: str = "") -> Iterator[list[int]]:
+    """The rows that each read gives. `table`: of this one alone."""
     counts: list[int] = []
     client: Any = server.rows
     before = {name: getattr(client, name) for name in ("rows", "all_rows", "row")}
 
-    def note(found: Any) -> Any:
-        counts.append(len(found) if isinstance(found, list | tuple) else 1)
-        return found
+    def noting(call: Callable[..., Any]) -> Callable[..., Any]:
+        def read(asked: RowTable, *args: Any) -> Any:
+            def note(found: Any) -> Any:
+                if table in ("", asked.name):
+                    counts.append(len(found) if isinstance(found, list | tuple) else 1)
+                return found
+
+            return call(asked, *args).addCallback(note)
+
+        return read
 
     for name, call in before.items():
-        setattr(client, name, lambda *args, _call=call, **more: _call(*args, **more).addCallback(note))
+        setattr(client, name, noting(call))
     try:
         yield counts
     finally:
@@ -276,6 +284,20 @@ def test_rows_of_slices_that_are_gone_go_as_well() -> None:
     harness.advance(120)
     assert not first & kept()
     assert len(kept()) < 40
+
+
+def test_a_count_reads_nothing_before_the_browse_start() -> None:
+    harness = ModelHarness()
+    bench = Bench(harness, harness.make())
+    bench.put(addresses(2))
+    before = bench.summary()
+    assert harness.server is not None
+    for number in range(1, 31):
+        slot = (Area.INCOMING.value, harness.now() // 3600 * 3600 - number * 3600)
+        harness.wait(harness.server.rows.write([CountRow(slot, 7, Numbers(5, 5, 5)).put(harness.now())]))
+    with rows_read(harness.server, SLICE_COUNTS.name) as counts:
+        assert bench.summary() == before
+    assert sum(counts) < 10
 
 
 # in metrics
