@@ -221,7 +221,7 @@ def _total(one: AreaCount, other: AreaCount) -> AreaCount:
 
 def _sorted_ids(spool_ids: array[int]) -> array[int]:
     """In order, without those that stand for none. Piece by piece: a list of a million numbers takes 40 MB, and to sort it
-    holds all threads up."""
+    holds all threads up for a seventh of a second."""
     pieces = [array("Q", sorted(spool_ids[at : at + SORTED])) for at in range(0, len(spool_ids), SORTED)]
     found = array("Q", merge(*pieces))
     return found[found.count(0) :]
