@@ -185,6 +185,35 @@ def test_what_ends_an_entry_twice_is_told_too(harness: ChunkHarness, bench: Benc
     assert second.called
 
 
+def test_a_kill_between_files_that_take_their_places_and_those_that_go_loses_no_line(
+    harness: ChunkHarness, old: Bench
+) -> None:
+    """A note that could not be written is written anew, and the line that it stands for goes behind it."""
+    old.put(THREE[:1])
+    harness.settle_down()
+    (one,) = ids(old)
+    seen: list[str] = []
+
+    def fault(act: str, path: str) -> OSError | None:
+        if "cut" in seen or (act == "write" and path.startswith("/q/bounce/") and not seen):
+            seen.append("failed")
+            return OSError(5, "Input/output error")
+        if seen and (path.startswith("/q/pid/bounce.") if act == "rename" else act == "unlink" and "/remote/" in path):
+            seen.append("cut")
+        return None
+
+    harness.disk.fault = fault
+    settle(harness, old, Settlement(one, Area.BOUNCES, harness.now(), 1))
+    for _ in range(60):
+        harness.clock.advance(0.001)
+    assert "cut" in seen
+    harness.disk.fault = None
+    harness.clock.calls.clear()
+    harness.disk.kill()
+    old.queue = harness.open()
+    assert places(old) == [(1, Area.BOUNCES)]
+
+
 def test_what_is_durable_is_told_before_the_queue_has_closed(harness: ChunkHarness, bench: Bench) -> None:
     told: list[str] = []
     bench.queue.commit([bench.submission()], ()).addCallback(lambda _: told.append("durable"))

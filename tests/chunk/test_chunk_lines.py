@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import zlib
+
+import pytest
+
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Entry, Message
@@ -62,3 +66,14 @@ def test_info_is_read_or_does_not_check() -> None:
     for at in range(len(data)):
         assert parse_info(data[:at] + bytes((data[at] ^ 1,)) + data[at + 1 :]) is None
         assert parse_info(data[:at]) is None
+
+
+@pytest.mark.parametrize("body", [b"G 0000000100000001 3 a", b"F 0000000100000001 3", b"F 0000000100000001 3 a b"])
+def test_an_info_file_of_another_form_is_none_though_its_crc_is_right(body: bytes) -> None:
+    assert parse_info(b"%b %08x\n" % (body, zlib.crc32(body))) is None
+
+
+def test_a_line_with_another_letter_ends_nothing_though_its_crc_is_right() -> None:
+    body = b"Q " + str(ENDED[0]).encode("ascii")
+    read = read_lines(b" %b %08x\n" % (body, zlib.crc32(body)))
+    assert (read.ended, len(read.bad)) == ((), 1)

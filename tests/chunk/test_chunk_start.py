@@ -12,7 +12,8 @@ from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.chunk.recovery.opening import open_chunks
 from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
 from mailismus.queue.providers.chunk.write.epochs import format_epoch, parse_epoch, take_epoch
-from mailismus.queue.providers.chunk.write.mess import MessWriters
+from mailismus.queue.providers.chunk.write.mess import MessWriters, StreamedMess
+from mailismus.spool.message_file import TRAILER_SIZE
 from tests.chunk.harness import SPLIT, ChunkHarness
 from tests.contracts.bench import NO_REPLY, Bench, addresses
 from tests.fakes.disk import MemoryDisk
@@ -87,6 +88,17 @@ def test_a_file_that_lost_its_name_before_it_was_locked_is_made_again(harness: C
     harness.disk.fault = None
     assert lost
     assert files_of(harness.disk) == [f"/q/mess/{writer.number % SPLIT}/{writer.number}"]
+
+
+def test_an_empty_content_that_streams_is_a_whole_file(harness: ChunkHarness) -> None:
+    harness.open()
+    assert harness.opened is not None
+    streamed = StreamedMess(MessWriters(harness.opened.directories, NameGenerator(lambda: 1), harness.now))
+    streamed.finish()
+    assert streamed.writer is not None
+    assert streamed.writer.file.size() == TRAILER_SIZE
+    streamed.discard()
+    assert not files_of(harness.disk)
 
 
 def test_a_queue_that_was_copied_is_refused(harness: ChunkHarness, bench: Bench) -> None:

@@ -80,8 +80,6 @@ NEEDLESS: dict[str, str] = {
     "order | chunk/write/batch.py | BatchWriter.run | cleanings = self._cleaner.end(cleanings) if is_durable else [] <> "
     "self._keep(batch, linked, going)": "They are about different messages; what is kept is durable, and only closed.",
     "order | chunk/write/batch.py | BatchWriter._make | for mail in batch.mails: <> for change in batch.changes:": _ONE_BARRIER,
-    "order | chunk/write/batch.py | BatchWriter._make_change | if change.kind in (ChangeKind.PREPROCESS, ChangeKind.END_NEW) "
-    "and change.known.is_spoiled: <> for name, data in files.items():": _ONE_BARRIER,
     "order | chunk/write/batch.py | BatchWriter._create | try: <> unit.do(lambda: None, partial(directory.unlink, text))": (
         "Where no file was made, undoing removes none, or one that never counted."
     ),
@@ -91,11 +89,6 @@ NEEDLESS: dict[str, str] = {
     "order | chunk/write/batch.py | BatchWriter._commit_change | if change.kind in (ChangeKind.PREPROCESS, ChangeKind.END_NEW) "
     "or change.known.is_todo_un.. <> if change.kind is ChangeKind.REWRITE:": (
         "Of what is written anew an attempt before has removed the name in todo; both wait for the one barrier."
-    ),
-    "order | chunk/write/batch.py | BatchWriter._commit_change | if change.kind is ChangeKind.REWRITE: <> "
-    "mark_done(self._queue, change, keep)": "What is written anew has no marks.",
-    "order | chunk/write/mess.py | BesideWriter.keep | try: <> super().keep()": (
-        "The message is committed: who finds its name in pid, with the lock free, removes that name alone."
     ),
     "order | maildir/store.py | MaildirStore.begin | if userpath not in self._durable_paths: <> with ExitStack() as way, "
     "ExitStack() as opened:": "Opening makes a missing path itself; both ways all of it is durable before a message is written.",

@@ -50,7 +50,7 @@ class ChunkSource:
         queue = self._open()
         try:
             in_todo = {number: names for number, names in self._names.directories.items() if TODO in names}
-            new = find_chunks(queue, FoundNames(in_todo, [], []))
+            new = find_chunks(queue, FoundNames(in_todo, []))
             ended = frozenset(one for chunk in new for one in chunk.ended)
             for chunk in find_chunks(queue, self._names):
                 self._note(chunk)

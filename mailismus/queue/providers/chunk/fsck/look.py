@@ -178,7 +178,7 @@ def find_names_of(queue: ChunkDirectories, number: int, directories: set[str]) -
     left = {name for name in directories if queue.disk.exists(queue.path_of(name, number))}
     if not left:
         return None
-    return next(find_chunks(queue, FoundNames({number: left}, [], [])))
+    return next(find_chunks(queue, FoundNames({number: left}, [])))
 
 
 def _write_split(split: int, executor: ChunkRepairExecutor) -> None:

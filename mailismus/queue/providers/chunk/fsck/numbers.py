@@ -135,7 +135,7 @@ def _known_without_content(queue: ChunkDirectories, number: int, directories: se
     """The message whose content alone is missing; None: other names are missing too, or nothing of it can be read."""
     if MESS in directories:
         return None
-    found = next(find_chunks(queue, FoundNames({number: directories | {MESS}}, [], [])))
+    found = next(find_chunks(queue, FoundNames({number: directories | {MESS}}, [])))
     return found.known if found.state in (ChunkState.S4, ChunkState.S5) else None
 
 

@@ -42,7 +42,7 @@ class StoppedChunks:
         """All of them, without entries that were ended."""
         if self._ended is None:
             todo = {number: names for number, names in self._names.directories.items() if TODO in names}
-            found = find_chunks(self._queue, FoundNames(todo, [], []))
+            found = find_chunks(self._queue, FoundNames(todo, []))
             self._ended = frozenset((one.spool_id, one.number) for chunk in found for one in chunk.ended)
         for chunk in find_chunks(self._queue, self._names):
             self._gaps.add(Gap("file of a message", problem.text, 1, problem.path) for problem in chunk.problems)

@@ -52,8 +52,6 @@ class FoundNames:
     """The directories in which each number has a name."""
 
     directories: dict[int, set[str]]
-    misnumbered: list[str]
-    """Paths in mess whose name is not the number of their inode: the queue was copied or restored."""
     foreign: list[str]
     """Paths that are no names of the queue."""
 
@@ -61,19 +59,16 @@ class FoundNames:
 def find_names(queue: ChunkDirectories) -> FoundNames:
     """Read all names. Raises OSError."""
     found: dict[int, set[str]] = {}
-    misnumbered: list[str] = []
     foreign: list[str] = []
     for name in _NAMED:
         for part, directory in enumerate(queue.all(name)):
-            for text, inode in directory.inode_numbers().items():
+            for text in directory.names():
                 number = parse_number(text)
                 if number is None or queue.of(name, number) is not directory:
                     foreign.append(f"{queue.root}/{name}/{part}/{text}" if len(queue.all(name)) > 1 else f"{name}/{text}")
                     continue
                 found.setdefault(number, set()).add(name)
-                if name == MESS and inode != number:
-                    misnumbered.append(queue.path_of(MESS, number))
-    return FoundNames(found, misnumbered, foreign)
+    return FoundNames(found, foreign)
 
 
 @attrs.define
