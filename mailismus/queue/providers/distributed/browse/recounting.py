@@ -47,6 +47,8 @@ LEASE = "recount"
 LEASE_S = 120
 AHEAD_S = 120
 """A server that is gone may have written by a clock that is ahead: what is written of it must count."""
+TICK_S = 0.001
+"""As small a time as the database's clock tells: of two writes at the same time each cell has the greater value."""
 PATIENCE_S = 60.0
 """How long others may take to write down what they have changed."""
 
@@ -139,6 +141,7 @@ class Recounting:
     async def _recount(self, slots: Collection[Slot]) -> set[Slot]:
         """Return those that were recounted."""
         keeping, epoch = self._keeping, self._keeping.epoch
+        begun_at = await self._rows.now()
         before, live = await self._rows_of(slots), await live_epochs(self._rows)
         live.discard(epoch)
         read: dict[Slot, tuple[Numbers, OwnCount]] = {}
@@ -155,7 +158,8 @@ class Recounting:
             return set()
         await keeping.write()
         behind, live = await self._rows_of(read), await live_epochs(self._rows)
-        at = await self._rows.now()
+        while (at := await self._rows.now()) <= begun_at:  # later than the recount of a server before this one
+            await self._clock.pause(TICK_S)
         done = set()
         for slot, (numbers, own) in read.items():
             others = {other: row for other, row in behind.get(slot, {}).items() if other not in (RECOUNT, epoch)}
