@@ -27,7 +27,6 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.content import IDraft
 from mailismus.queue.interface import Area, CommitListener, Filter, Gap, IQueue, M, Message, Submission, Summary
 from mailismus.queue.servers import KnownServer
-from mailismus.queue.sharing import ISharing
 
 if TYPE_CHECKING:  # a command that only asks a server shall not load Twisted
     from twisted.internet.defer import Deferred
@@ -36,6 +35,7 @@ if TYPE_CHECKING:  # a command that only asks a server shall not load Twisted
     from mailismus.observe.metrics import Reader
     from mailismus.queue.fsck.finding import FsckReport
     from mailismus.queue.reactor import QueueReactor
+    from mailismus.queue.sharing import ISharing
 
 IsLocal = Callable[[bytes], bool]
 """Whether a recipient is at a local domain, as the configuration says now."""
