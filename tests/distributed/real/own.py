@@ -36,6 +36,8 @@ class Own:
     now: Callable[[], float]
     partitions: set[tuple[str, Key]] = attrs.field(factory=set)
     """That it has written to, or has begun to."""
+    told_at: float = 0.0
+    """The last time that the database told."""
     owed: Counter[str] = attrs.field(factory=Counter)
     """Messages of each queue that were published and not acked."""
 
@@ -97,7 +99,13 @@ class OwnRows:
         return self._wire.call(lambda: self._rows.change(table, ours, cells, found, ttl_s * TTL_TIMES))
 
     def now(self) -> Deferred[float]:
-        return self._wire.call(self._rows.now).addCallback(lambda at: at - time.time() + self._own.now())
+        return self._wire.call(self._rows.now).addCallback(self._ascending)
+
+    def _ascending(self, at: float) -> float:
+        """Seconds of the test's clock, later at each call as the database's are, though that clock stands meanwhile."""
+        own = self._own
+        own.told_at = max(own.told_at + 0.001, at - time.time() + own.now())
+        return own.told_at
 
     def close(self) -> Deferred[None]:
         """The client is of all tests."""
