@@ -6,8 +6,10 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from mailismus.mail.ids import QueueId
+from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.log.control.compaction import Compaction
 from tests.contracts.bench import addresses
+from tests.fakes.worker import ACT_S
 from tests.log.story import Story
 from tests.log.test_denied import no_turn
 
@@ -80,3 +82,25 @@ def test_starts_find_what_an_outcome_has_left_of_it(story: Story, starts: int) -
         rounds(story)
         story.crash()
         assert story.bench.take_ids() == [second]
+
+
+def test_the_content_of_its_replacement_is_where_that_refers_to(story: Story) -> None:
+    """It was asked for before the copy was durable, and refers to the former place of the content. The copy is over with its
+    envelope, and its segment is used again while the entry waits in memory."""
+    story.bench.put(content=b"x" * 5000)
+    (queue_id,) = story.bench.take_ids()
+    story.complete_segment()
+    parts = story.queue.parts
+    while parts.opened.writer.segments[2].room > 130_000:
+        story.bench.put([b"filler@d.example"], b"y" * 60_000)
+        story.bench.remove(story.bench.take_ids())
+    assert story.harness.wait(Deferred.fromCoroutine(parts.moves.prepare([1], 1 << 20, 10))) == 1
+    parts.moves.push()
+    while parts.opened.writer.sequence == parts.commits.applied_sequence:
+        story.harness.advance(ACT_S)
+    later = Settlement(queue_id, Area.DEFERRED, story.bench.now() + 30, 1)
+    story.bench.commit([story.bench.submission(content=b"z" * 130_000)], [later])  # in the next segment
+    story.complete_segment()
+    rounds(story)
+    assert 2 not in parts.segments.in_use()
+    assert story.bench.read(queue_id.spool_id) == b"x" * 5000

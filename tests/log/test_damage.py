@@ -74,6 +74,25 @@ def test_an_earlier_state_that_is_found_behind_the_later_one_does_not_count(stor
     assert story.bench.take_ids(Area.DEFERRED) == wanted
 
 
+def test_an_earlier_state_that_is_read_behind_the_later_one_is_over(story: Story) -> None:
+    """They are in different segments, the positions lead to the later one, and other mail keeps the earlier one unread."""
+    spool_id = story.bench.put()
+    taken = story.bench.take_ids()
+    story.bench.put()
+    story.bench.defer(story.bench.take_ids(), story.bench.now() + 36_000)
+    story.complete_segment()
+    story.bench.defer(taken, story.bench.now() + 3600)
+    story.complete_segment()
+    story.rounds()
+    clear_first_mark(story)
+    story.crash()
+    story.harness.clock.rightNow += 3600
+    assert story.bench.take_ids(Area.DEFERRED) == [QueueId(spool_id, 1)]
+    story.queue.give_back(taken, 0.0)
+    assert story.bench.take_ids(Area.INCOMING) == []
+    assert story.bench.take_ids(Area.DEFERRED) == [QueueId(spool_id, 1)]
+
+
 def test_what_was_worked_on_is_found_by_its_mark_where_its_start_record_is_damaged(story: Story) -> None:
     story.bench.put()
     (taken,) = story.bench.take_ids()

@@ -57,6 +57,19 @@ def test_an_entry_whose_settlement_failed_is_moved_out_of_a_failed_segment(story
     assert taken in story.bench.take_ids()
 
 
+def test_what_lives_in_a_failed_segment_is_written_again_at_once(story: Story) -> None:
+    """Before any mail is accepted again. No round of marks is needed, which would see to it later."""
+    taken = one_taken(story)
+    story.queue.rounds.stop()
+    fail_next_sync(story)
+    with pytest.raises(Unavailable):
+        story.bench.wait(story.queue.commit([story.bench.submission()], []))
+    begin_again(story)
+    (failed,) = story.queue.parts.segments.failed
+    (envelope,) = story.queue.parts.working_set.messages[taken.spool_id].envelopes()
+    assert failed < envelope.segment == envelope.content_segment
+
+
 def test_mail_that_was_refused_stays_away_though_nothing_else_is_written_before_a_kill(story: Story) -> None:
     story.bench.remove([one_taken(story)])
     fail_next_sync(story)

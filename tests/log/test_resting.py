@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from twisted.internet.defer import Deferred
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Filter
 from mailismus.queue.providers.log.control import claiming, ledger, loading, piece_reading, rounds
+from mailismus.queue.providers.log.control.learning import Learning
 from mailismus.queue.providers.log.index import resting
 from tests.contracts.bench import addresses
 from tests.contracts.claiming import claimed_by_page
 from tests.fakes.shares import Most
+from tests.fakes.worker import ACT_S
 from tests.log.story import Story
 
 
@@ -184,6 +187,23 @@ def test_a_piece_that_was_read_in_part_says_what_rests_behind(story: Story, monk
     taken = [queue_id for _ in range(100) for queue_id in story.bench.take_ids(Area.DEFERRED, limit=3)]
     assert len(set(taken)) == len(taken) == 100
     assert story.queue.parts.resting.is_empty
+
+
+def test_what_is_durable_and_not_told_yet_is_not_read(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes into the segment that a start has begun, of which nothing is known yet. Else it would rest twice: as it is
+    read, and as it is told."""
+    monkeypatch.setattr(ledger, "MOST_NEW", 0)
+    monkeypatch.setattr(Learning, "start", lambda *_: None)
+    story.bench.put()
+    story.crash()
+    parts = story.queue.parts
+    piece = list(parts.resting.all())[-1]
+    done = story.queue.commit([story.bench.submission()], [])
+    while parts.opened.writer.sequence == parts.commits.applied_sequence:
+        story.harness.advance(ACT_S)
+    story.bench.wait(Deferred.fromCoroutine(parts.reading.outline(piece)))
+    story.bench.wait(done)
+    assert parts.resting.amounts[Area.INCOMING].entries == 2
 
 
 def test_a_page_of_a_claim_ends_after_some_messages_in_memory(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:

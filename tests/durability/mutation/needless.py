@@ -118,6 +118,25 @@ NEEDLESS: dict[str, str] = {
     "order | log/control/rounds.py | MarkRounds._run | await self._compaction.rescue() <> await self._compaction.turn()": (
         "Both only ask for moves, the one of failed segments, the other of segments that have not failed."
     ),
+    "order | log/control/ledger.py | LogLedger._rest_again | if not known.is_in_silo: <> for number in numbers:": (
+        "The one frees the content in memory, the other takes entries out of the index: neither reads what the other changes."
+    ),
+    "order | log/control/results.py | LogResults.commit_is_durable | gone = [spool_id for spool_id, numbers in item.ended if "
+    "ledger.end(spool_id, numbers)] <> for new in item.replaced:": (
+        "They are of different entries, and those that are replaced count all the while: no message is over between them. Where "
+        "memory is full, one more may rest, which is read when it is due."
+    ),
+    "order | log/control/rounds.py | MarkRounds._run | self._move_hanging() <> await self._mark()": (
+        "Moves only ask for records, which are durable later. A mark counts for the place where its envelope lies when the mark "
+        "is durable."
+    ),
+    "order | log/recovery/opening.py | _open | if positions is not None and positions.ignored: <> try:": (
+        "Both stand before the start's own header, which the positions must not follow; what stands between reads alone."
+    ),
+    "order | log/recovery/opening.py | _open | mark_denied(replayed) <> found = find_messages(replayed, positions)": (
+        "Finding looks at what counts, whatever its mark, and writes nothing; what is marked is denied. A start that is stopped "
+        "between them marks when it begins anew."
+    ),
     "check | log/recovery/found.py | find_messages | any((behind < sequence <= last for sequence in wanted))": _IN_VAIN,
     "check | log/recovery/found.py | find_messages | behind < place.sequence <= last": (
         "Which segments are read first: all are read, speed alone."

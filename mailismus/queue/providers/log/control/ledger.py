@@ -206,7 +206,7 @@ class LogLedger:
             if not envelope.entry_count:
                 envelope.work(sequence)
                 self._finish(envelope)
-                if known.envelope_of is not None:
+                if known.entries:
                     known.find_content(envelope)
             elif not envelope.is_recorded:
                 envelope.work(sequence)
