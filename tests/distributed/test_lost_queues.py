@@ -7,7 +7,7 @@ import pytest
 from mailismus.errors import StartError
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement
-from mailismus.queue.providers.distributed.format.tables import DEAD, LEASES, QUEUES, queue_of
+from mailismus.queue.providers.distributed.format.tables import DEAD, QUEUES, TASKS, queue_of
 from mailismus.queue.providers.distributed.identity.tasks import DONE, REFILL, WANTED, ServerTasks, want
 from mailismus.queue.providers.distributed.setup import set_up
 from mailismus.queue.providers.distributed.stores.failure import NotDone
@@ -24,7 +24,7 @@ def servers() -> Servers:
 
 
 def owners(servers: Servers) -> dict[object, object]:
-    rows = servers.wait(servers.world.server().rows.all_rows(LEASES))
+    rows = servers.wait(servers.world.server().rows.all_rows(TASKS))
     return {row["name"]: row["owner"] for row in rows if str(row["name"]).startswith(REFILL)}
 
 
