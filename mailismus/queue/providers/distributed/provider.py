@@ -44,6 +44,7 @@ from mailismus.queue.interface import (
     Summary,
 )
 from mailismus.queue.pages import claim_page
+from mailismus.queue.providers.distributed.admission import Refused
 from mailismus.queue.providers.distributed.browse.counting import count_by_rows
 from mailismus.queue.providers.distributed.commits import MAX_ENVELOPE_BYTES
 from mailismus.queue.providers.distributed.content.draft import DraftInMemory
@@ -54,6 +55,7 @@ from mailismus.queue.providers.distributed.setup import are_queues_alone, missin
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.servers import KnownServer
 
+CLOSED = Refused("the queue is closed")
 GIVE_UP_S = 5.0
 """Seconds that a close waits for stores that don't answer: entries settled meanwhile may be delivered twice."""
 LOOK_S = 0.05
@@ -143,16 +145,16 @@ class DistributedQueue:
 
     def refusal(self) -> str:
         """Why no mail is accepted now; empty: mail is accepted."""
-        if not self._is_open:
-            return "the queue is closed"
-        refused = self.parts.admission.refused()
+        refused = self._refused()
         return "" if refused is None else refused.text
 
+    def _refused(self) -> Refused | None:
+        return self.parts.admission.refused() if self._is_open else CLOSED
+
     def draft(self) -> IDraft:
-        parts, refusal = self.parts, self.refusal()
-        if refusal:
-            refused = parts.admission.refused()
-            raise Unavailable(refusal, refused is not None and refused.is_full)
+        parts, refused = self.parts, self._refused()
+        if refused is not None:
+            raise Unavailable(refused.text, refused.is_full)
         if parts.drafts.used >= parts.drafts.limit:
             raise Unavailable("there is no room in memory for another message")
         return DraftInMemory(parts.ids.next(), parts.drafts)
