@@ -54,25 +54,12 @@ from mailismus.queue.interface import (
 )
 from mailismus.queue.jumps import JumpResponse
 from mailismus.queue.listeners import Listeners
-from mailismus.queue.not_durable import OutcomeGate
+from mailismus.queue.not_durable import OutcomeBatch, OutcomeGate
 from mailismus.queue.out_entries import OutEntries, split_out
 from mailismus.queue.outcome.disposition import Disposition
 from mailismus.queue.outcome.verdict import Verdicts
 from mailismus.queue.servers import KnownServer
 from mailismus.queue.waiting import Explanations, NoExplanations
-
-
-class _Round:
-    """Outcomes that are settled by one commit."""
-
-    __slots__ = ("bounced", "count", "due_at")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.due_at: float | None = None
-        """When the first of the deferred entries becomes due."""
-        self.bounced: list[tuple[SpoolId, int]] = []
-        """Messages with several recipients, and how many of their entries failed."""
 
 
 class QueueManager:
@@ -240,7 +227,7 @@ class QueueManager:
         ended: list[EndedEntries] = []
         count = 0
         settlements: list[Settlement] = []
-        round_ = _Round()
+        batch = OutcomeBatch()
         for message, entries, outcome in results:
             spool_id = message.spool_id
             if outcome.kind is OutcomeKind.DELIVERED:
@@ -256,14 +243,14 @@ class QueueManager:
                 else:
                     found.append([])
             else:
-                found.append(self._decide(message, entries, outcome, settlements, round_))
-        round_.count = count = count + len(settlements)
+                found.append(self._decide(message, entries, outcome, settlements, batch))
+        batch.count = count = count + len(settlements)
         if not count:
             return found
         self._gate.begin(count)
-        self._provider.begin_commit((), settlements, ended, self, round_)
+        self._provider.begin_commit((), settlements, ended, self, batch)
         bounces, come_back = self._bounces, self._out.come_back
-        for spool_id, bounced in round_.bounced:
+        for spool_id, bounced in batch.bounced:
             bounces.bounced(spool_id, bounced)
         for message, entries, _ in results:
             if entries and come_back(message.spool_id, len(entries)) and bounces.has_open:
@@ -290,7 +277,7 @@ class QueueManager:
         entries: Sequence[Entry],
         outcome: Outcome,
         settlements: list[Settlement],
-        round_: _Round,
+        batch: OutcomeBatch,
     ) -> list[Disposition]:
         """Decide about entries whose attempt was deferred or failed. Add their settlements."""
         spool_id = message.spool_id
@@ -304,8 +291,8 @@ class QueueManager:
             dispositions.append(disposition)
             settlements.append(settlement)
             if settlement.area is Area.DEFERRED:
-                if round_.due_at is None or settlement.due_at < round_.due_at:
-                    round_.due_at = settlement.due_at
+                if batch.due_at is None or settlement.due_at < batch.due_at:
+                    batch.due_at = settlement.due_at
             elif settlement.area is Area.BOUNCES:
                 bounced += 1
             elif settlement.area is None and not message.sender:
@@ -314,30 +301,30 @@ class QueueManager:
                     % (spool_name(spool_id), addressed(entry), disposition.value.encode())
                 )
         if bounced and message.recipient_count > 1:
-            round_.bounced.append((spool_id, bounced))
+            batch.bounced.append((spool_id, bounced))
         return dispositions
 
     # What it is told of its settlements (`CommitListener`)
 
-    def on_durable(self, marks: Sequence[_Round], gone: Sequence[Sequence[SpoolId]]) -> None:
+    def on_durable(self, marks: Sequence[OutcomeBatch], gone: Sequence[Sequence[SpoolId]]) -> None:
         lines = [spool_name(spool_id) + b": removed" for over in gone for spool_id in over]
         if lines:
             self._mail_log.write_lines(lines)
-        for round_ in marks:
-            self._end_round(round_)
-            if round_.due_at is not None:
-                self._listeners.wake(Area.DEFERRED, round_.due_at, self._clock.seconds())
+        for batch in marks:
+            self._end_batch(batch)
+            if batch.due_at is not None:
+                self._listeners.wake(Area.DEFERRED, batch.due_at, self._clock.seconds())
 
-    def on_failed(self, marks: Sequence[_Round], error: StorageError) -> None:
-        for round_ in marks:
+    def on_failed(self, marks: Sequence[OutcomeBatch], error: StorageError) -> None:
+        for batch in marks:
             self.log.error(
-                "{count} outcomes could not be written, and may be tried again: {error}", count=round_.count, error=error
+                "{count} outcomes could not be written, and may be tried again: {error}", count=batch.count, error=error
             )
-            self._end_round(round_)
+            self._end_batch(batch)
 
-    def _end_round(self, round_: _Round) -> None:
-        self._gate.end(round_.count)
-        for spool_id, bounced in round_.bounced:
+    def _end_batch(self, batch: OutcomeBatch) -> None:
+        self._gate.end(batch.count)
+        for spool_id, bounced in batch.bounced:
             self._bounces.sure(spool_id, bounced)
 
     # Reading

@@ -8,8 +8,23 @@ from __future__ import annotations
 
 from twisted.internet.defer import Deferred, succeed
 
+from mailismus.mail.ids import SpoolId
+
 MAX_IN_DOUBT = 200
 """Outcomes that may be known and not durable at the same time."""
+
+
+class OutcomeBatch:
+    """Outcomes that are settled by one commit."""
+
+    __slots__ = ("bounced", "count", "due_at")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.due_at: float | None = None
+        """When the first of the deferred entries becomes due."""
+        self.bounced: list[tuple[SpoolId, int]] = []
+        """Messages with several recipients, and how many of their entries failed."""
 
 
 class OutcomeGate:
