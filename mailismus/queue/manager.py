@@ -291,8 +291,7 @@ class QueueManager:
             dispositions.append(disposition)
             settlements.append(settlement)
             if settlement.area is Area.DEFERRED:
-                if batch.due_at is None or settlement.due_at < batch.due_at:
-                    batch.due_at = settlement.due_at
+                batch.defer(settlement.due_at)
             elif settlement.area is Area.BOUNCES:
                 bounced += 1
             elif settlement.area is None and not message.sender:

@@ -26,6 +26,11 @@ class OutcomeBatch:
         self.bounced: list[tuple[SpoolId, int]] = []
         """Messages with several recipients, and how many of their entries failed."""
 
+    def defer(self, due_at: float) -> None:
+        """An entry is deferred until then."""
+        if self.due_at is None or due_at < self.due_at:
+            self.due_at = due_at
+
 
 class OutcomeGate:
     """Counts outcomes in doubt. `count`: read only; after a crash now, so many deliveries would be made again."""

@@ -93,7 +93,7 @@ ROOMS = {
     "queue.providers.clustered.fsck": ("evidence", "repairs", "findings", OWN),
     "queue.providers.log": ("format", "index", "commit", "read", "recovery", "control", "conversion", OWN, "fsck", "entry"),
     "queue.providers.distributed": (
-        *("stores", "format", "circuits", "view", "identity", "setup", "counts"),
+        *("stores", "regular", "format", "circuits", "view", "identity", "setup", "counts"),
         *("enqueue", "content", "due", "hand", "settle", "browse"),
         OWN,
         *("stopped", "dump", "fsck"),

@@ -3,24 +3,19 @@ behind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
-from typing import Any
-
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from mailismus.queue.providers.distributed.browse.forgotten import Forgotten
 from mailismus.queue.providers.distributed.browse.refilling import Refilling
 from mailismus.queue.providers.distributed.format.tables import DEAD
 from mailismus.queue.providers.distributed.identity.clock import DatabaseClock
+from mailismus.queue.providers.distributed.regular import Regular
 from mailismus.queue.providers.distributed.stores.broker import IBroker
-from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 
 EACH_S = 30.0
-RARELY = 10
-"""Of so many looks one is for what was forgotten."""
+RARELY_S = 300.0
+BROKE = "a look at the services broke"
 
 
 class Watching:
@@ -31,39 +26,27 @@ class Watching:
     def __init__(
         self, broker: IBroker, clock: DatabaseClock, refilling: Refilling, forgotten: Forgotten, reactor: IReactorTime
     ) -> None:
-        self._broker, self._clock, self._refilling, self._reactor = broker, clock, refilling, reactor
-        self._forgotten = forgotten
-        self._looks = 0
-        self._is_closed = False
+        self._broker, self._clock, self._refilling, self._forgotten = broker, clock, refilling, forgotten
+        self._at_refills, self._at_dead, self._at_clock = (Regular(EACH_S, reactor, BROKE) for _ in range(3))
+        self._at_forgotten = Regular(RARELY_S, reactor, BROKE)
         self.dead = 0
         """Messages in the dead queue, as of the last look."""
 
     async def start(self) -> None:
         """Look at the clock, and begin. Raises `NotDone`."""
         await self._clock.look()
-        self._look()
+        self._at_refills.start(self._look_at_refills)
+        self._at_dead.start(self._look_at_dead)
+        self._at_clock.start(self._clock.look, EACH_S)
+        self._at_forgotten.start(self._forgotten.look, RARELY_S)
 
     def close(self) -> None:
         """End."""
-        self._is_closed = True
+        for looks in (self._at_refills, self._at_dead, self._at_clock, self._at_forgotten):
+            looks.close()
 
-    def _look(self) -> None:
-        if self._is_closed:
-            return
-        self._reactor.callLater(EACH_S, self._look)
+    async def _look_at_refills(self) -> None:
         self._refilling.look()
-        self._begin(self._clock.look)
-        self._begin(self._look_at_dead)
-        self._looks += 1
-        if not self._looks % RARELY:
-            self._begin(self._forgotten.look)
-
-    def _begin(self, look: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> None:
-        Deferred.fromCoroutine(look()).addErrback(self._failed)
-
-    def _failed(self, failure: Failure) -> None:
-        if not isinstance(failure.value, StoreFailure):
-            self._log.failure("a look at the services broke", failure)
 
     async def _look_at_dead(self) -> None:
         before, self.dead = self.dead, await self._broker.depth(DEAD)

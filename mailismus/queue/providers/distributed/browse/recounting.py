@@ -11,10 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.browse.counting import live_epochs
@@ -36,8 +34,8 @@ from mailismus.queue.providers.distributed.counts.stored import (
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.format.tables import LEASES
 from mailismus.queue.providers.distributed.hand.owning import OwnClock
+from mailismus.queue.providers.distributed.regular import Regular
 from mailismus.queue.providers.distributed.settle.finding import ShareFinding
-from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.rows import IRows
 
 AT_A_TIME = 50
@@ -68,30 +66,21 @@ class Recounting:
         reactor: IReactorTime,
     ) -> None:
         self._rows, self._keeping, self._starts, self._finding = rows, keeping, starts, finding
-        self._clock, self._reactor = clock, reactor
+        self._clock = clock
+        self._looking = Regular(LOOK_S, reactor, "the queue can't be recounted")
         self._gone: frozenset[int] = frozenset()
         """Servers for whose sake all is recounted."""
         self._todo: set[Slot] = set()
-        self._is_looking = self._is_closed = False
+        self._is_closed = False
 
     def start(self) -> None:
         """Look, and go on looking."""
-        if not self._is_closed:
-            self._reactor.callLater(LOOK_S, self.start)
-            if not self._is_looking:
-                self._is_looking = True
-                Deferred.fromCoroutine(self.look()).addErrback(self._failed).addBoth(self._looked)
+        self._looking.start(self.look)
 
     def close(self) -> None:
         """Begin nothing more."""
+        self._looking.close()
         self._is_closed = True
-
-    def _failed(self, failure: Failure) -> None:
-        if not isinstance(failure.value, StoreFailure):
-            self._log.failure("the queue can't be recounted", failure)
-
-    def _looked(self, _: object) -> None:
-        self._is_looking = False
 
     async def look(self) -> None:
         """Recount what is to be recounted, as far as it can be now. Raises `NotDone`, `Unanswered`."""

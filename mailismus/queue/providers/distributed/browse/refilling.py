@@ -4,9 +4,8 @@
 
 *Rules*: what is to be done is written down before the queue is made: a server that dies meanwhile has an heir. What another
 server may have comes as a suspect, and claims decide. What is due later is left to its due row, and so is a bounce that was
-just made: its maker has it without a claim. A queue that is there and
-can't be consumed, while the broker confirms other messages, is removed before: RabbitMQ may lose the log of a queue, but
-not its name.
+just made: its maker has it without a claim. A queue that is there and can't be consumed, while the broker confirms other
+messages, is removed before: RabbitMQ may lose the log of a queue, but not its name.
 """
 
 from __future__ import annotations

@@ -15,15 +15,14 @@ from contextlib import contextmanager
 from uuid import UUID
 
 import attrs
-from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.defer import DeferredLock
 from twisted.internet.interfaces import IReactorTime
-from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from mailismus.queue.providers.distributed.counts.numbers import Changes, Numbers, Slot, slot_of
 from mailismus.queue.providers.distributed.counts.stored import CLEAN, FORGET_S, OPEN, CountRow, server_row
 from mailismus.queue.providers.distributed.format.share import Share, ShareName
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
+from mailismus.queue.providers.distributed.regular import Regular
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.rows import IRows
 
@@ -76,10 +75,9 @@ class OwnCount:
 class CountKeeping:
     """The counts. `now`: UTC seconds."""
 
-    _log = Logger()
-
     def __init__(self, rows: IRows, lease: ServerLease, reactor: IReactorTime, now: Callable[[], float]) -> None:
-        self._rows, self._lease, self._reactor, self._now = rows, lease, reactor, now
+        self._rows, self._lease, self._now = rows, lease, now
+        self._writing = Regular(WRITE_S, reactor, "the counts can't be written")
         self.epoch = 0
         self.slots: dict[Slot, OwnCount] = {}
         self._unwritten: set[Slot] = set()
@@ -88,26 +86,16 @@ class CountKeeping:
         self._writes = 0
         self._last_at = 0.0
         self._lock = DeferredLock()
-        self._is_closed = False
 
     async def start(self) -> None:
         """Count under the lease that was acquired. Raises `NotDone`, `Unanswered`."""
         self.epoch = self._lease.epoch
         await self._rows.write([server_row(self.epoch, OPEN, 0, self._at())])
-        self._reactor.callLater(WRITE_S, self._look)
-
-    def _look(self) -> None:
-        if not self._is_closed:
-            self._reactor.callLater(WRITE_S, self._look)
-            Deferred.fromCoroutine(self.write()).addErrback(self._not_written)
-
-    def _not_written(self, failure: Failure) -> None:
-        if not isinstance(failure.value, StoreFailure):
-            self._log.failure("the counts can't be written", failure)
+        self._writing.start(self.write, WRITE_S)
 
     async def close(self) -> None:
         """Write all down, and end in order."""
-        self._is_closed = True
+        self._writing.close()
         try:
             await self.write()
             is_sure = self._lease.is_sure and self.epoch == self._lease.epoch and not self._unwritten

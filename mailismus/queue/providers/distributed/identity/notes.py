@@ -11,12 +11,10 @@ from collections.abc import Callable, Mapping
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
-from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from mailismus.queue.providers.distributed.format.tables import SERVER_NOTES, SERVERS
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
-from mailismus.queue.providers.distributed.stores.failure import StoreFailure
+from mailismus.queue.providers.distributed.regular import Regular
 from mailismus.queue.providers.distributed.stores.rows import IRows, Put, Row, Value
 from mailismus.queue.servers import KnownServer
 
@@ -29,8 +27,6 @@ class NoteWriting:
     """The notes of one server. `held`: entries in its hand, by area; `circuits`: by the name of a service whether it is
     used, in a word, as in `KnownServer`."""
 
-    _log = Logger()
-
     def __init__(
         self,
         rows: IRows,
@@ -41,24 +37,19 @@ class NoteWriting:
         reactor: IReactorTime,
     ) -> None:
         self._rows, self._lease, self._server = rows, lease, server
-        self._held, self._circuits, self._reactor = held, circuits, reactor
-        self._is_closed = False
+        self._held, self._circuits = held, circuits
+        self._telling = Regular(TELL_S, reactor, "what this server has can't be told")
 
     def start(self) -> None:
         """Tell, and go on telling."""
-        if not self._is_closed:
-            self._reactor.callLater(TELL_S, self.start)
-            self._tell(is_last=False)
+        self._telling.start(self._tell)
 
     def close(self) -> Deferred[None]:
         """Tell that it has ended. Never fails."""
-        self._is_closed = True
-        return self._tell(is_last=True)
+        self._telling.close()
+        return self._telling.do(self._tell(is_last=True))
 
-    def _tell(self, *, is_last: bool) -> Deferred[None]:
-        return Deferred.fromCoroutine(self._write(is_last=is_last)).addErrback(self._not_told)
-
-    async def _write(self, *, is_last: bool) -> None:
+    async def _tell(self, *, is_last: bool = False) -> None:
         now = await self._rows.now()
         left_s = 0.0 if is_last else self._lease.left_s
         note = {"held": {} if is_last else self._held(), "circuits": self._circuits()}
@@ -66,10 +57,6 @@ class NoteWriting:
         if left_s is not None:
             cells["lease_until"] = now + left_s
         await self._rows.write([Put(SERVER_NOTES, (self._server,), cells, now, KEPT_S)])
-
-    def _not_told(self, failure: Failure) -> None:
-        if not isinstance(failure.value, StoreFailure):
-            self._log.failure("what this server has can't be told", failure)
 
 
 async def known_servers(rows: IRows) -> list[KnownServer]:
