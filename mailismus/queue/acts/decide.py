@@ -16,7 +16,7 @@ from __future__ import annotations
 from mailismus.mail.ids import QueueId
 from mailismus.mail.reply import Reply
 from mailismus.queue.acts.act import Act, ActKind
-from mailismus.queue.acts.marking import FOR_EVER, act_of, before, marked
+from mailismus.queue.acts.marking import FOR_EVER, act_of, before, marked, marked_with_reply, reply_before
 from mailismus.queue.interface import Area, Entry, Message, Settlement
 from mailismus.queue.redirect import Redirect, is_sent_to, redirects_of, with_redirects
 
@@ -47,7 +47,7 @@ def settlement_of(act: Act, message: Message, entry: Entry, now: float, kept_for
         return _moved(act, message, entry, Area.HELD, act.until or FOR_EVER)
     if kind is ActKind.BOUNCE and message.sender:
         reply = Reply(554, b"5.7.0", _text_of(act.order.reason))
-        words = marked(entry, act.number)
+        words = marked_with_reply(entry, act.number)
         queue_id = QueueId(message.spool_id, entry.number)
         return Settlement(queue_id, Area.BOUNCES, now, entry.attempts, reply, b"-", words)
     if kept_for_s <= 0:
@@ -65,8 +65,9 @@ def undone(act: Act, message: Message, entry: Entry, now: float) -> Settlement:
 def restored(message: Message, entry: Entry, now: float) -> Settlement:
     """Return the settlement that puts an entry back to where it stood before the newest act."""
     area, due_at, words = before(entry, now)
+    reply, host = reply_before(entry) if entry.area is Area.BOUNCES else (entry.reply, entry.host)
     queue_id = QueueId(message.spool_id, entry.number)
-    return Settlement(queue_id, area, due_at, entry.attempts, entry.reply, entry.host, words)
+    return Settlement(queue_id, area, due_at, entry.attempts, reply, host, words)
 
 
 def is_of(act: Act, entry: Entry) -> bool:

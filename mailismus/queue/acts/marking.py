@@ -2,22 +2,35 @@
 
     act=A7          the act that has the entry; with several, the newest first, a comma between two
     was=AREA:DUE    for each of them, in the same order: the area before, and the due time in UTC milliseconds
+    said=CODE,STATUS,HOST,TEXT   of one that an act bounced: its last reply before; empty: it had none. In HOST `%` and `,`
+                    are `%25` and `%2C`
 
-*Rules*: an entry keeps all other words. One without marks is restored by its number of attempts.
+*Rules*: an entry keeps all other words. One without marks is restored by its number of attempts. A text that leaves no room
+for other words is cut.
 """
 
 from __future__ import annotations
 
+import re
+
 from mailismus.mail.attempts import fitting
 from mailismus.mail.ids import act_name, parse_act_name
-from mailismus.mail.words import decode_words, encode_words
+from mailismus.mail.reply import Reply
+from mailismus.mail.words import LONGEST_WORDS, decode_words, encode_words, escape, unescape
 from mailismus.queue.interface import Area, Entry
 
-ACT, WAS = b"act", b"was"
+ACT, WAS, SAID = b"act", b"was", b"said"
 FOR_EVER = float(1 << 37)
 """The due time of an entry that is held until it is released: far beyond any clock, and below what formats hold."""
 MOST_ACTS = 8
 """Acts that one entry is marked with; of more the oldest are forgotten."""
+TEXTS = (1000, 300, 100, 0)
+"""Bytes kept of a reply's text: the first of these with which it has room beside other words."""
+CUT = b"..."
+"""The end of a text that was cut."""
+
+_COMMA = re.compile(rb"[%,]")
+_SAID = re.compile(rb"(\d{3}),([^,]*),([^,]*),(.*)", re.DOTALL).fullmatch
 
 
 def marked(entry: Entry, number: int) -> bytes:
@@ -27,6 +40,32 @@ def marked(entry: Entry, number: int) -> bytes:
     facts[ACT] = _join([act_name(number).encode("ascii"), *_split(facts.get(ACT))])
     facts[WAS] = _join([was, *_split(facts.get(WAS))])
     return fitting(encode_words(facts) or b"")
+
+
+def marked_with_reply(entry: Entry, number: int) -> bytes:
+    """Return the words of the entry with the mark of the act of this number, and with its last reply. Where there is no
+    room at all, its reply is left out."""
+    words = marked(entry, number)
+    facts, reply = decode_words(words), entry.reply
+    for longest in TEXTS:
+        facts[SAID] = b"" if reply is None else _said(reply, entry.host, longest)
+        with_reply = encode_words(facts) or b""
+        if len(with_reply) <= LONGEST_WORDS:
+            return with_reply
+    return words
+
+
+def reply_before(entry: Entry) -> tuple[Reply | None, bytes]:
+    """Return the last reply that a bounced entry had before its act, and the host that gave it; those that it has, where
+    they were not kept."""
+    said = decode_words(entry.words).get(SAID)
+    if said == b"":
+        return None, b"-"
+    found = _SAID(said or b"")
+    if found is None:
+        return entry.reply, entry.host
+    code, enhanced, host, text = found.groups()
+    return Reply(int(code), enhanced, text), unescape(host)
 
 
 def act_of(entry: Entry) -> int | None:
@@ -51,6 +90,8 @@ def note_of(entry: Entry) -> bytes | None:
 def before(entry: Entry, now: float) -> tuple[Area, float, bytes]:
     """Return where an entry stood before the newest act: area, due time (UTC seconds) and words."""
     facts = decode_words(entry.words)
+    if entry.area is Area.BOUNCES:
+        facts.pop(SAID, None)
     acts, was = _split(facts.pop(ACT, None)), _split(facts.pop(WAS, None))
     if acts[1:] and was[1:]:
         facts[ACT], facts[WAS] = _join(acts[1:]), _join(was[1:])
@@ -67,6 +108,14 @@ def before(entry: Entry, now: float) -> tuple[Area, float, bytes]:
 
 def _split(value: bytes | None) -> list[bytes]:
     return value.split(b",") if value else []
+
+
+def _said(reply: Reply, host: bytes, longest: int) -> bytes:
+    return b"%03d,%b,%b,%b" % (reply.code, reply.enhanced, escape(host, _COMMA), _cut(reply.text, longest))
+
+
+def _cut(text: bytes, longest: int) -> bytes:
+    return text if len(text) <= longest else text[: max(0, longest - len(CUT))] + CUT[:longest]
 
 
 def _join(parts: list[bytes]) -> bytes:
