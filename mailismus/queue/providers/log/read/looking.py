@@ -64,16 +64,26 @@ class Looking:
 
     async def summarize(self, refusing: str) -> Summary:
         """Return the counts of all entries. `refusing`: as in `Summary`."""
-        sums, counted = self.in_memory(), RestCounts(self._resting)
+        sums, counted, last_segment = self.in_memory(), RestCounts(self._resting), self._last_segment()
+        count = object()
+
+        def hold(position: Position) -> bool:
+            self._holds.hold(count, position[0], last_segment)
+            return False
+
         for segment in counted.segments():
             segment.add_to(sums)
+        hold((0, 0))
 
         def look(one: SeenEnvelope, piece: Piece) -> None:
             if not counted.covers(one.segment, one.batch):
                 for entry in one.entries:
                     sums[entry.area].add_entry(one.message)
 
-        is_whole = await self._visit(look, is_left_out=counted.covers)
+        try:
+            is_whole = await self._visit(look, ends_at=hold, is_left_out=counted.covers)
+        finally:
+            self._holds.end(count)
         return summary_of(sums, () if is_whole else UNREAD, refusing)
 
     async def search(self, wanted: Filter, after: object | None, limit: int, newest: int) -> Page:
@@ -112,8 +122,10 @@ class Looking:
         return None
 
     def _begin(self, newest: int) -> LogCursor:
-        last_segment = max(self._resting.segments(), default=0)
-        return LogCursor(newest, self._working_set.newest_id(), last_segment, object(), QueueId(SpoolId(0), 0))
+        return LogCursor(newest, self._working_set.newest_id(), self._last_segment(), object(), QueueId(SpoolId(0), 0))
+
+    def _last_segment(self) -> int:
+        return max(self._resting.segments(), default=0)
 
     async def _search_resting(self, wanted: Filter, cursor: LogCursor, limit: int, found: list[Message]) -> Page:
         """Go on in the log behind what is found already. What is found beyond `limit` goes with the cursor: no slice is read
