@@ -148,6 +148,9 @@ class IDirectory(INamed, Protocol):
     def open(self, name: str) -> IFile:
         """As `IDisk.open`."""
 
+    def read(self, name: str) -> bytes:
+        """All bytes of a small file, in few calls."""
+
     def link(self, name: str, directory: IDirectory, new_name: str) -> None:
         """Give a file of this directory another name in that one; FileExistsError if it is taken. Durable afterwards:
         nothing; sync that directory. After a failure it may be done all the same, over a network: see the number of its

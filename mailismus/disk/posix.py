@@ -30,6 +30,8 @@ _AT_CWD = -100
 _NOREPLACE = 1
 SYNCS = 8
 """Files that are synced at a time: they share what the file system writes for each."""
+_PIECE = 8192
+"""Bytes of one read of a small file."""
 _MAX_BUFFERS = 1000
 """Buffers in one call; the system's limit (IOV_MAX) is 1024."""
 
@@ -195,6 +197,16 @@ class PosixDirectory:
 
     def open(self, name: str) -> IFile:
         return PosixFile(os.open(_one_part(name), self._flags | os.O_NONBLOCK, dir_fd=self.fd))
+
+    def read(self, name: str) -> bytes:
+        fd = os.open(_one_part(name), _FLAGS | os.O_RDONLY | os.O_NONBLOCK, dir_fd=self.fd)
+        try:
+            data = os.read(fd, _PIECE)
+            while more := os.read(fd, _PIECE):
+                data += more
+            return data
+        finally:
+            os.close(fd)
 
     def link(self, name: str, directory: IDirectory, new_name: str) -> None:
         to_fd = _fd_of(directory)

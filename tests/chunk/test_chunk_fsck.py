@@ -164,6 +164,17 @@ def _gone_and_taken(stopped: Stopped) -> None:
     stopped.put("/q/lost+found")
 
 
+def _gone_beside_leftovers(stopped: Stopped) -> None:
+    """Of a message in S4 one recipient is done, and what a crash left of its preprocessing says that he is not."""
+    path = stopped.path("todo", stopped.new)
+    lines = stopped.disk.content_of(path).splitlines(keepends=True)
+    at = next(at for at, line in enumerate(lines) if b"joe@home" in line)
+    stopped.put(path.replace("/q/todo/", f"/q/local/{int(path[8:]) % SPLIT}/"), lines[at])
+    stopped.disk.damage(path, sum(map(len, lines[:at])), b"x")
+    stopped.remove(stopped.path("mess", stopped.new))
+
+
+LEFTOVERS = "a content of S4 is gone, beside what a crash left"
 DAMAGES = {
     "nothing": Damage(lambda s: None, ()),
     "the queue was copied": Damage(_copied, (Kind.MISNUMBERED,) * 3),
@@ -175,6 +186,12 @@ DAMAGES = {
         _gone_and_taken,
         (Kind.CONTENT_MISSING,),
         lost=lambda s: s.mixed,
+    ),
+    LEFTOVERS: Damage(
+        _gone_beside_leftovers,
+        (Kind.CONTENT_MISSING,),
+        lambda s: s.entries - {QueueId(s.new, 2)},
+        lambda s: s.new,
     ),
     "an info is gone": Damage(lambda s: s.remove(s.path("info", s.mixed)), (Kind.NO_STATE,), lambda s: s.without(s.mixed)),
     "a bit of an envelope": Damage(lambda s: s.flip(s.path("todo", s.new), 40), (Kind.LINE_BYTE,)),
@@ -281,44 +298,72 @@ def test_a_missing_directory_is_told_and_no_server_starts() -> None:
 
 KILLED = (
     *("the queue was copied", "a content is gone", "a content of S5 is gone, and its number is another file's"),
+    LEFTOVERS,
     *("some bytes of a content", "a message that is there twice", "some bytes of a recipient"),
 )
+CHANGES = {"create", "write", "truncate", "link", "rename", "unlink", "sync", "sync directory", "sync file system"}
 
 
-@pytest.mark.parametrize(
-    ("name", "step"),
-    [
-        ("the queue was copied", 13),
-        ("a content is gone", 17),
-        ("some bytes of a content", 17),
-        *(pytest.param(name, 1, marks=pytest.mark.exhaustive) for name in KILLED),
-    ],
-)
-def test_a_repair_that_is_killed_anywhere_is_begun_again(name: str, step: int) -> None:
-    """Killed before every so many calls in turn, with the power cut in every other one."""
-    damage = DAMAGES[name]
-    call = 0
-    while True:
-        call += step
-        disk = FaultyDisk()
-        stopped = Stopped(disk)
-        wanted, lost = damage.left(stopped), damage.lost(stopped)
-        damage.do(stopped)
-        for path, inode in disk.names.items():
-            inode.durable = bytes(inode.data)
-            disk.durable_names[path] = inode
-        disk.calls.clear()
-        disk.dies_at = call
-        try:
-            stopped.repair()
-        except Killed:
-            (disk.power_cut if call % 2 else disk.kill)()
+def _damaged(damage: Damage, disk: FaultyDisk) -> Stopped:
+    stopped = Stopped(disk)
+    damage.do(stopped)
+    for path, inode in disk.names.items():
+        inode.durable = bytes(inode.data)
+        disk.durable_names[path] = inode
+    disk.calls.clear()
+    return stopped
+
+
+def _cut(disk: FaultyDisk) -> None:
+    disk.power_cut()
+
+
+def _cut_behind_todo(disk: FaultyDisk) -> None:
+    """The power is cut when the names in todo, and no others, have reached the medium by themselves."""
+    disk.dies_at = 0
+    disk.sync_directory("/q/todo")
+    disk.power_cut()
+
+
+@pytest.mark.parametrize("name", KILLED)
+def test_a_repair_that_is_killed_anywhere_is_begun_again(name: str) -> None:
+    """Killed before every call that changes something, with and without the power cut."""
+    damage, disk = DAMAGES[name], FaultyDisk()
+    _damaged(damage, disk).repair()
+    changes = [call for call, (act, _) in enumerate(disk.calls, 1) if act in CHANGES]
+    assert len(changes) > 20
+    ends = (FaultyDisk.kill, _cut, _cut_behind_todo) if name == LEFTOVERS else (FaultyDisk.kill, _cut)
+    for call in changes:
+        for end in ends:
+            disk = FaultyDisk()
+            stopped = _damaged(damage, disk)
+            disk.dies_at = call
+            with pytest.raises(Killed):
+                stopped.repair()
+            end(disk)
             stopped.repair()
             disk.kill()
-            assert stopped.live(lost) == wanted, f"killed at call {call}"
-            continue
-        break
-    assert call > 20
+            assert stopped.live(damage.lost(stopped)) == damage.left(stopped), f"{end.__name__} at call {call}"
+
+
+KEPT = {
+    "some bytes of a note": lambda s: s.path("bounce", s.mixed),
+    "some bytes of a recipient": lambda s: s.path("local", s.mixed),
+    "a torn line": lambda s: s.path("local", s.mixed),
+    "an empty envelope": lambda s: s.path("todo", s.new),
+    "a bit of an info": lambda s: s.path("info", s.mixed),
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_what_a_repair_changes_is_set_aside_as_it_was(name: str) -> None:
+    stopped = Stopped()
+    path = KEPT[name](stopped)
+    DAMAGES[name].do(stopped)
+    damaged = stopped.disk.content_of(path)
+    stopped.repair()
+    kept = [stopped.disk.content_of(path) for path in stopped.disk.names if path.startswith("/q/corrupt/")]
+    assert any(data == damaged or data.endswith(b"\n" + damaged) for data in kept)
 
 
 def test_a_repair_leaves_the_number_of_parts_whatever_the_configuration_says() -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from mailismus.disk.interface import IDirectory, IDisk, IFile, ISynced, NameFacts, NameStanding
+from mailismus.disk.interface import IDirectory, IDisk, IFile, ISynced, NameFacts, NameStanding, close_read
 
 
 class PathDisk(IDisk, Protocol):
@@ -53,6 +53,13 @@ class DirectoryByPath:
 
     def open(self, name: str) -> IFile:
         return self._disk.open(self._below(name))
+
+    def read(self, name: str) -> bytes:
+        file = self._disk.open(self._below(name))
+        try:
+            return file.read_at(0, file.size())
+        finally:
+            close_read(file)
 
     def link(self, name: str, directory: IDirectory, new_name: str) -> None:
         self._disk.link(self._below(name), _path_in(directory, new_name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -15,6 +16,7 @@ from mailismus.queue.interface import Area
 from mailismus.queue.provider import IsLocal
 from mailismus.queue.providers.chunk.control.admission import ChunkAdmission
 from mailismus.queue.providers.chunk.control.adoption import ChunkAdoption
+from mailismus.queue.providers.chunk.control.due_times import ChunkDueTimes
 from mailismus.queue.providers.chunk.control.ledger import ChunkLedger
 from mailismus.queue.providers.chunk.control.loading import ChunkLoading
 from mailismus.queue.providers.chunk.control.names import ChunkNames
@@ -30,6 +32,7 @@ from mailismus.queue.providers.chunk.read.content import ChunkContents
 from mailismus.queue.providers.chunk.read.looking import ChunkLooking
 from mailismus.queue.providers.chunk.recovery.opening import OpenedChunks
 from mailismus.queue.providers.chunk.write.batch import BatchWriter
+from mailismus.queue.providers.chunk.write.due_times import write_due_times
 from mailismus.queue.providers.chunk.write.ends import EndsWriter
 from mailismus.queue.providers.chunk.write.mess import MessWriters
 from mailismus.queue.providers.chunk.write.syncing import BatchSyncing
@@ -75,6 +78,7 @@ def build(
     names = ChunkNames(opened.epoch, directories.of(IDS), files)
     contents = ChunkContents(directories, files)
     ledger = ChunkLedger(is_local, now, contents.forget)
+    ledger.resting.rows.reserve(opened.contents)
     loading = ChunkLoading(directories, ledger, files, now)
     after_batch = _AfterBatch()
     batches = BatchWriter(directories, writers, opened.presence, BatchSyncing(directories, reactor.seconds))
@@ -87,6 +91,8 @@ def build(
     admission = ChunkAdmission(work, space, upkeep)
     requests = ChunkRequests(ledger, work, contents, loading, admission.refusal, upkeep.add)
     scanning = ChunkScanning(opened.scan, ledger, work, upkeep, names, files, reactor, directories.root)
+    write = partial(write_due_times, disk, directories.root)
+    due_times = ChunkDueTimes(ledger.resting.rows, lambda: scanning.is_over, write, files, reactor)
     terms = DraftTerms(
         *(disk, settings.rootpath, files, Budget(DRAFT_BYTES), Budget(BEHIND_BYTES), SMALL_BYTES, settings.spool.bufsize)
     )
@@ -107,6 +113,7 @@ def build(
             upkeep=upkeep,
             scanning=scanning,
             adoption=ChunkAdoption(directories, ledger, requests, upkeep, work, scanning, reactor),
+            due_times=due_times,
             space=space,
             admission=admission,
         )

@@ -10,6 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from mailismus.queue.files.free_space import SpaceWatch
 from mailismus.queue.providers.chunk.control.admission import ChunkAdmission
 from mailismus.queue.providers.chunk.control.adoption import ChunkAdoption
+from mailismus.queue.providers.chunk.control.due_times import ChunkDueTimes
 from mailismus.queue.providers.chunk.control.ledger import ChunkLedger
 from mailismus.queue.providers.chunk.control.loading import ChunkLoading
 from mailismus.queue.providers.chunk.control.names import ChunkNames
@@ -43,5 +44,6 @@ class ChunkParts:
     upkeep: ChunkUpkeep
     scanning: ChunkScanning
     adoption: ChunkAdoption
+    due_times: ChunkDueTimes
     space: SpaceWatch
     admission: ChunkAdmission

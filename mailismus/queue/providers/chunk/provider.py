@@ -69,6 +69,7 @@ class ChunkQueue:
         parts.upkeep.start()
         parts.scanning.start(self._fire)
         parts.adoption.start()
+        parts.due_times.start()
         return succeed(None)
 
     def close(self) -> Deferred[None]:
@@ -76,6 +77,7 @@ class ChunkQueue:
         parts.admission.close()
         parts.upkeep.stop()
         parts.adoption.stop()
+        parts.due_times.finish()
         parts.scanning.stop()
         parts.space.stop()
         closing = self._closing = Deferred()
@@ -87,7 +89,8 @@ class ChunkQueue:
     def _check_closed(self) -> None:
         if self._closing is None:
             return
-        if not (self.parts.requests.is_idle and self.parts.looking.is_idle and self.parts.scanning.is_idle):
+        parts = self.parts
+        if not all(one.is_idle for one in (parts.requests, parts.looking, parts.scanning, parts.due_times)):
             self.parts.reactor.callLater(READ_S, self._check_closed)
         elif self.parts.work.is_settled:
             closing, self._closing = self._closing, None

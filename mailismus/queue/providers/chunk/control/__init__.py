@@ -12,6 +12,7 @@ Modules, each with what it is:
     requests   from the request of a caller to messages and changes of a batch
     adoption   messages of writers in other processes
     upkeep     preprocesses messages that stay
+    due_times  which messages the next start may read last
     scanning   the scan of a start, while mail comes and goes
     admission  refuses mail that could not be committed
 """

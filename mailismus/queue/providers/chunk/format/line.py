@@ -23,7 +23,8 @@ from mailismus.queue.files.recipient_line import LIVE, format_lines, parse_line
 from mailismus.queue.interface import Area, Entry, Message
 
 _LETTERS = {Area.INCOMING: b"I", Area.DEFERRED: b"D", Area.BOUNCES: b"B", Area.HELD: b"H", Area.DELETED: b"X"}
-_AREAS = {letter: area for area, letter in _LETTERS.items()}
+AREAS = {letter: area for area, letter in _LETTERS.items()}
+"""By the letter in a line."""
 _CRC_SIZE = 9
 """Bytes of the space before the CRC, and of the CRC."""
 ENDS = b"E"
@@ -59,7 +60,7 @@ def checked_body(line: bytes) -> bytes | None:
 
 def parse_body(body: bytes) -> tuple[Message, Entry] | None:
     """Message (without entries) and entry of a line's body; None: it is no line of a recipient."""
-    area = _AREAS.get(body[:1])
+    area = AREAS.get(body[:1])
     if area is None:
         return None
     rest = body[1:]

@@ -20,6 +20,10 @@ PLAIN_DIRECTORIES = (PID, INTD, TODO, BOUNCE, IDS, "corrupt", "state")
 SPLIT_FILE = "conf-split"
 """The number of parts that the directories of this queue have."""
 
+DUE_FILE = "due-times"
+"""When messages are due, as it was some time ago: which of them a start reads first."""
+NEW_DUE_FILE = f"{DUE_FILE}.new"
+
 TRIGGER = "trigger"
 """The named pipe by which other writers tell the server of new messages."""
 

@@ -27,7 +27,9 @@ from mailismus.queue.fsck.local.target import Checking, DirectoryLayout
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.chunk.format.states import ChunkState
 from mailismus.queue.providers.chunk.format.version import (
+    DUE_FILE,
     MESS,
+    NEW_DUE_FILE,
     PLAIN_DIRECTORIES,
     SPLIT_DIRECTORIES,
     SPLIT_FILE,
@@ -55,7 +57,8 @@ from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
 LAYOUT = DirectoryLayout((*PLAIN_DIRECTORIES, *SPLIT_DIRECTORIES), (), ChunkFindingKind)
 """What the directory of a queue of chunks has."""
 
-_FILES = frozenset((LOCK, MARK, NEW_MARK, SPLIT_FILE, f"{SPLIT_FILE}.new", WRITERS, TRIGGER, "lost+found"))
+_OWN = (LOCK, SPLIT_FILE, WRITERS, DUE_FILE, NEW_DUE_FILE)
+_FILES = frozenset((*_OWN, MARK, NEW_MARK, f"{SPLIT_FILE}.new", TRIGGER, "lost+found"))
 
 
 class ChunkLook:
@@ -96,7 +99,7 @@ class ChunkLook:
             yield from names.check(self._root, NameKind.DIRECTORY)
         for name in names.list(self._root):
             path = os.path.join(self._root, name)
-            if name in (LOCK, SPLIT_FILE, WRITERS):
+            if name in _OWN:
                 yield from names.check(path, NameKind.FILE)
             elif name == CONVERSION:
                 yield from names.check(path, NameKind.DIRECTORY)

@@ -40,7 +40,8 @@ class RestingChunks:
         self._buckets = {area: DueBuckets(self.rows) for area in Area}
         self._held: dict[Area, dict[int, array[int]]] = {area: {} for area in Area}
         """By the hash of the sender."""
-        self._counts = dict.fromkeys(Area, AreaCount())
+        self._counts = {area: [0, 0, 0] for area in Area}
+        """As in `AreaCount`."""
         self._limits: list[Latest] = []
         """Of this run, for messages that a start finds later."""
         self._watches: list[list[SpoolId]] = []
@@ -51,7 +52,7 @@ class RestingChunks:
 
     def count_in(self, area: Area) -> AreaCount:
         """Counts of one area."""
-        return self._counts[area]
+        return AreaCount(*self._counts[area])
 
     # ------------------------------------------------------------------ come and go
 
@@ -93,12 +94,10 @@ class RestingChunks:
 
     def _count(self, facts: RestingFacts, sign: int) -> None:
         for area, count in facts.counts.items():
-            before = self._counts[area]
-            self._counts[area] = AreaCount(
-                before.entries + sign * count,
-                before.messages + sign,
-                before.stored_bytes + sign * facts.stored_bytes,
-            )
+            counts = self._counts[area]
+            counts[0] += sign * count
+            counts[1] += sign
+            counts[2] += sign * facts.stored_bytes
 
     def _put(self, row: int, areas: Iterable[Area]) -> None:
         for area in areas:

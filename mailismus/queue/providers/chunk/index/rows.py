@@ -23,6 +23,9 @@ _COUNT_BITS, _SIZE_BITS = 6, 34
 _MOST_COUNT, _MOST_SIZE = (1 << _COUNT_BITS) - 1, (1 << _SIZE_BITS) - 1
 _MOST_SPREAD = (1 << 32) - 1
 _AREAS = tuple(Area)
+_SIZE_SHIFT = _COUNT_BITS * len(_AREAS)
+_SHIFTS = {area: _COUNT_BITS * at for at, area in zip(range(len(_AREAS) - 1, -1, -1), _AREAS, strict=True)}
+"""Where the count of each area is in the facts."""
 _MIX, _MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
 _USED, _IS_NEW, _IS_LOADING = 1, 2, 4
 
@@ -64,40 +67,52 @@ class RestingRows:
         self._flags = array("B")
         self._large: dict[int, tuple[int, tuple[int, ...]]] = {}
         """Sizes and counts that do not fit into their bits."""
+        self._columns = (
+            *(self.due_at, self._spool_ids, self._numbers, self._facts, self._senders, self._generations),
+            *(self._spreads, self._flags),
+        )
+        self._next = 0
+        """The first row that was never used."""
         self._free = array("I")
         self._cells = array("I", bytes(4 * _LEAST_CELLS))
         """The number of a row and one; 0: empty."""
 
     def __len__(self) -> int:
-        return len(self._flags) - len(self._free)
+        return self._next - len(self._free)
+
+    def reserve(self, count: int) -> None:
+        """Have room for so many messages at once: what grows step by step leaves holes in the memory of the process."""
+        for column in self._columns:
+            column.frombytes(bytes(column.itemsize * max(0, count - len(column))))
+        size = int(count / MOST_LOAD) + 1
+        if size > len(self._cells):
+            self._resize(size)
 
     # ------------------------------------------------------------------ rows
 
     def add(self, facts: RestingFacts) -> int:
         """Add a message that is not there. Return its row."""
+        spool_id, number, due_at, spread_s, counts, stored_bytes, sender_hash, generation, is_new = facts
         if self._free:
             row = self._free.pop()
         else:
-            row = len(self._flags)
-            for column in (self._spool_ids, self._numbers, self._facts, self._senders, self._generations, self._spreads):
-                column.append(0)
-            self._flags.append(0)
-            self.due_at.append(0.0)
-        self._spool_ids[row], self._numbers[row] = facts.spool_id, facts.number
-        self.due_at[row] = facts.due_at
-        self._senders[row], self._generations[row] = facts.sender_hash, facts.generation
-        self._spreads[row] = min(facts.spread_s, _MOST_SPREAD)
-        self._flags[row] = _USED | (_IS_NEW if facts.is_new else 0)
-        counts = tuple(facts.counts.get(area, 0) for area in _AREAS)
-        if facts.stored_bytes > _MOST_SIZE or max(counts) > _MOST_COUNT:
-            self._large[row] = facts.stored_bytes, counts
-            counts = tuple(min(1, count) for count in counts)
-        packed = facts.stored_bytes & _MOST_SIZE
-        for count in counts:
-            packed = packed << _COUNT_BITS | count
+            row, self._next = self._next, self._next + 1
+            if row == len(self._flags):
+                for column in self._columns:
+                    column.append(0)
+        self._spool_ids[row], self._numbers[row], self.due_at[row] = spool_id, number, due_at
+        self._senders[row], self._generations[row] = sender_hash, generation
+        self._spreads[row] = min(spread_s, _MOST_SPREAD)
+        self._flags[row] = _USED | _IS_NEW if is_new else _USED
+        packed = stored_bytes << _SIZE_SHIFT
+        if stored_bytes > _MOST_SIZE or max(counts.values(), default=0) > _MOST_COUNT:
+            self._large[row] = stored_bytes, tuple(counts.get(area, 0) for area in _AREAS)
+            packed, counts = 0, dict.fromkeys(counts, 1)
+        for area, count in counts.items():
+            packed |= count << _SHIFTS[area]
         self._facts[row] = packed
         if len(self) > MOST_LOAD * len(self._cells):
-            self._grow()
+            self._resize(len(self._cells) * 3 // 2)
         else:
             self._enter(row)
         return row
@@ -106,7 +121,7 @@ class RestingRows:
         """Forget a message."""
         self._leave(row)
         self._flags[row] = 0
-        self._spool_ids[row] = 0
+        self._spool_ids[row] = self._numbers[row] = 0
         self._large.pop(row, None)
         self._free.append(row)
 
@@ -140,8 +155,7 @@ class RestingRows:
 
     def has_area(self, row: int, area: Area) -> bool:
         """Whether the message has an entry of this area."""
-        shift = _COUNT_BITS * (len(_AREAS) - 1 - _AREAS.index(area))
-        return bool(self._facts[row] >> shift & _MOST_COUNT)
+        return bool(self._facts[row] >> _SHIFTS[area] & _MOST_COUNT)
 
     def facts(self, row: int) -> RestingFacts:
         """All of a message."""
@@ -150,9 +164,8 @@ class RestingRows:
         if large is not None:
             size, counts = large
         else:
-            bits = range(_COUNT_BITS * (len(_AREAS) - 1), -1, -_COUNT_BITS)
-            counts = tuple(packed >> shift & _MOST_COUNT for shift in bits)
-            size = packed >> _COUNT_BITS * len(_AREAS)
+            counts = tuple(packed >> shift & _MOST_COUNT for shift in _SHIFTS.values())
+            size = packed >> _SIZE_SHIFT
         return RestingFacts(
             SpoolId(self._spool_ids[row]),
             self._numbers[row],
@@ -174,6 +187,10 @@ class RestingRows:
     def copy_ids(self) -> array[int]:
         """The spool ids of all, in no order; 0 stands for none."""
         return self._spool_ids[:]
+
+    def copy_due(self) -> tuple[array[int], array[float]]:
+        """The numbers of all, and when they are due, in no order; number 0 stands for none."""
+        return self._numbers[: self._next], self.due_at[: self._next]
 
     # ------------------------------------------------------------------ by spool id
 
@@ -216,8 +233,7 @@ class RestingRows:
                 hole = at
         cells[hole] = 0
 
-    def _grow(self) -> None:
-        size = len(self._cells) * 3 // 2
+    def _resize(self, size: int) -> None:
         self._cells = array("I", bytes(4 * size))
         for row in self.all():
             self._enter(row)

@@ -12,7 +12,6 @@ from collections.abc import Set as AbstractSet
 
 import attrs
 
-from mailismus.disk.interface import close_read
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.chunk.format.files import LineAt, ReadLines, read_lines
@@ -202,21 +201,13 @@ def _known(message: Message, number: int, entries: dict[int, Entry]) -> KnownChu
     return known
 
 
-def _bytes_of(queue: ChunkDirectories, name: str, number: int) -> bytes:
-    file = queue.of(name, number).open(str(number))
-    try:
-        return file.read_at(0, file.size())
-    finally:
-        close_read(file)
-
-
 def _read(queue: ChunkDirectories, name: str, number: int) -> tuple[ReadLines, list[ChunkProblem]]:
     path = queue.path_of(name, number)
     try:
         try:
-            data = _bytes_of(queue, name, number)
+            data = queue.of(name, number).read(str(number))
         except OSError:
-            data = _bytes_of(queue, name, number)  # one disk error is no reason to leave a message
+            data = queue.of(name, number).read(str(number))  # one disk error is no reason to leave a message
     except OSError as error:
         text = f"can't be read: {error.strerror or error}"
         return ReadLines(), [ChunkProblem(path, text, is_unreadable=True)]

@@ -40,6 +40,8 @@ class OpenedChunks:
     """For the thread that makes ends durable."""
     scan: ChunkScan
     """What is to be read."""
+    contents: int
+    """Names in mess when it was opened: so many messages at most are to be read."""
     epoch: int
     presence: Presence
     """The directories and the lock, which must keep their names."""
@@ -86,33 +88,33 @@ def open_locked(settings: QueueSettings, disk: IDisk, split: int, locks: Sequenc
 
 def _open(directories: ChunkDirectories, locks: Sequence[ILock]) -> OpenedChunks:
     directories.disk.sync_file_system(directories.root)
-    holds_mail = _refuse_copied(directories)
+    contents = _refuse_copied(directories)
     remove_names_in_pid(directories)
     ids, above = directories.of(IDS), 0
-    if holds_mail and not taken_epochs(ids):  # nothing but the messages tells which ids were given
+    if contents and not taken_epochs(ids):  # nothing but the messages tells which ids were given
         found = find_chunks(directories, find_names(directories))
         above = max((one.known.message.spool_id >> 32 for one in found if one.known is not None), default=0)
     epoch = take_epoch(ids, above)
     presence = directories.presence({os.path.join(directories.root, LOCK): lock for lock in locks})
     scan = ChunkScan(directories, BornNumbers())
-    return OpenedChunks(directories, EndsDirectories(directories), scan, epoch, presence, locks)
+    return OpenedChunks(directories, EndsDirectories(directories), scan, contents, epoch, presence, locks)
 
 
-def _refuse_copied(directories: ChunkDirectories) -> bool:
-    """Refuse a queue whose names are no inodes: numbers that come would be taken already. Return whether it holds a
-    content."""
-    holds_mail = False
+def _refuse_copied(directories: ChunkDirectories) -> int:
+    """Refuse a queue whose names are no inodes: numbers that come would be taken already. Return how many contents it
+    holds."""
+    contents = 0
     for part, directory in enumerate(directories.all(MESS)):
         for text, inode in directory.inode_numbers().items():
             if text == str(inode) and inode % directories.split == part:  # as all of a sound queue: the first 220 waits
-                holds_mail = True
+                contents += 1
                 continue
             number = parse_number(text)
             if number is None or number % directories.split != part:
                 continue
-            holds_mail = True
+            contents += 1
             if number != inode:
                 path = directories.path_of(MESS, number)
                 what = f"{path} is not the inode of that number: the queue was copied or restored"
                 raise StartError(os.EX_DATAERR, f"{what}; mailismus fsck --repair gives its files their names")
-    return holds_mail
+    return contents

@@ -3,8 +3,9 @@
     1  names in intd, todo, bounce
     2  envelopes in todo: which entries of other messages they have ended
     3  messages in todo, but for those that ended something
-    4  part by part: names in mess, info, local, remote; messages; what a crash left goes
-    5  messages in todo that ended something, and what failed before
+    4  messages that the file of due times does not know, or knows to be due, if they are few
+    5  part by part: names in mess, info, local, remote; all other messages; what a crash left goes
+    6  messages in todo that ended something, and what failed before
 
 *Rules*: nothing is handed out before 2 has ended. An entry that an envelope has ended is marked done, durably, before its
 message is handed out, and that envelope's own message comes last: by then all marks are. A number that was born in this run
@@ -17,9 +18,10 @@ Of todo, what 1 lists is taken here. All else is adopted (`control.adoption`), a
 
 from __future__ import annotations
 
+import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import cache
 
@@ -27,14 +29,26 @@ import attrs
 from twisted.logger import Logger
 
 from mailismus.disk.interface import IFile
-from mailismus.mail.ids import QueueId
+from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.files.recipient_line import DONE
 from mailismus.queue.providers.chunk.format.states import ChunkState
-from mailismus.queue.providers.chunk.format.version import BOUNCE, INFO, INTD, LOCAL, MESS, REMOTE, TODO, parse_number
+from mailismus.queue.providers.chunk.format.version import (
+    BOUNCE,
+    INFO,
+    INTD,
+    LOCAL,
+    MESS,
+    REMOTE,
+    SPLIT_DIRECTORIES,
+    TODO,
+    parse_number,
+)
 from mailismus.queue.providers.chunk.index.known import KnownChunk
+from mailismus.queue.providers.chunk.index.plain import plain_facts
 from mailismus.queue.providers.chunk.index.resting import facts_of
 from mailismus.queue.providers.chunk.index.rows import RestingFacts
 from mailismus.queue.providers.chunk.recovery.abandoned import is_being_written, remove_unfinished
+from mailismus.queue.providers.chunk.recovery.due_times import read_later
 from mailismus.queue.providers.chunk.recovery.found import FoundChunk, find_chunk, find_state, names_of
 from mailismus.queue.providers.chunk.recovery.problems import note_problems
 from mailismus.queue.providers.chunk.write.barrier import Barrier
@@ -42,9 +56,18 @@ from mailismus.queue.providers.chunk.write.born import BornNumbers
 from mailismus.queue.providers.chunk.write.cleaning import Cleaning, CleaningKind
 from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
 
-SLICE = 100
+SLICE = 200
 """Numbers of one call."""
+SOON_S = 60.0
+"""What is due within this time is read first."""
+FEW, LEAST_FIRST = 8, 100
+"""Of a part no more than one in so many is read first; so many may always be. All names of one are looked for then, each by
+itself."""
 _NONE: AbstractSet[str] = frozenset()
+_PLAIN_LOCAL: AbstractSet[str] = frozenset((MESS, INFO, LOCAL))
+_PLAIN_REMOTE: AbstractSet[str] = frozenset((MESS, INFO, REMOTE))
+_PLAIN = {_PLAIN_LOCAL: LOCAL, _PLAIN_REMOTE: REMOTE}
+"""Names of most messages in S5, and which of them has the recipients."""
 
 _log = Logger()
 
@@ -69,14 +92,19 @@ class ScanSlice:
 class ChunkScan:
     """One scan. `born`: the numbers of this run."""
 
-    def __init__(self, directories: ChunkDirectories, born: BornNumbers) -> None:
-        self._queue, self.born = directories, born
+    def __init__(self, directories: ChunkDirectories, born: BornNumbers, seconds: Callable[[], float] = time.time) -> None:
+        """`seconds`: UTC."""
+        self._queue, self.born, self._seconds = directories, born, seconds
         self._ended: set[QueueId] = set()
+        self._ended_ids: set[SpoolId] = set()
+        """Messages of which envelopes ended something."""
         self._todo = array("Q")
         self._ending = array("Q")
         """Numbers of messages that ended something, in order: they come last."""
         self._again = array("Q")
         """Numbers that failed, in no order."""
+        self._first: dict[int, array[int]] = {}
+        """Of a part what was read before all others of it."""
         self._is_last = False
         self._slices = self._scan()
 
@@ -91,7 +119,10 @@ class ChunkScan:
         for name in (INTD, TODO, BOUNCE):
             while True:
                 try:
-                    unsplit[name] = array("Q", sorted(self._list(name, 0)))
+                    texts = self._queue.of(name).names()
+                    unsplit[name] = array(
+                        "Q", sorted(number for text in texts if (number := parse_number(text)) is not None)
+                    )
                 except OSError as error:
                     yield ScanSlice(error=error)
                 else:
@@ -102,9 +133,10 @@ class ChunkScan:
         for some in _slices(self._todo):
             yield self._look([number for number in some if not _has(self._ending, number)])
         yield ScanSlice(left_in_todo={*self._ending, *(number for number in self._again if _has(self._todo, number))})
+        yield from self._read_first()
         for part in range(self._queue.split):
             names = yield from self._names_of_part(part, unsplit)
-            for some in _slices(sorted(names)):
+            for some in _slices(sorted(names.keys() - self._first.pop(part, ()))):
                 yield self._add({number: names[number] for number in some})
         self._is_last = True
         self._again.extend(self._ending)
@@ -114,6 +146,21 @@ class ChunkScan:
             found = self._look(again)
             yield attrs.evolve(found, done=set(again) - set(self._again[others:]))
 
+    def _read_first(self) -> Iterator[ScanSlice]:
+        """Read what may be due: all but what a file tells to be due later."""
+        later = read_later(self._queue.disk, self._queue.root, self._queue.split, self._seconds() + SOON_S)
+        for part, numbers_later in enumerate(later or ()):
+            try:
+                known = set(self._numbers(self._queue.all(MESS)[part].names(), part))
+            except OSError:
+                continue  # they are read with the others
+            first = sorted(known.difference(numbers_later))
+            if len(first) > max(LEAST_FIRST, len(known) // FEW):
+                continue  # with the others it takes less
+            self._first[part] = array("Q", first)
+            for some in _slices(first):
+                yield self._look(some)
+
     def _names_of_part(
         self, part: int, unsplit: dict[str, array[int]]
     ) -> Generator[ScanSlice, None, dict[int, AbstractSet[str]]]:
@@ -121,10 +168,16 @@ class ChunkScan:
         while True:
             found: dict[int, AbstractSet[str]] = {}
             try:
-                for name in (MESS, INFO, LOCAL, REMOTE):
-                    for number in self._list(name, part):
-                        if not _has(self._todo, number):
-                            found[number] = _with(found.get(number, _NONE), name)
+                texts = {name: set(self._queue.all(name)[part].names()) for name in SPLIT_DIRECTORIES}
+                queued = texts[MESS] & texts[INFO]
+                for names, one, other in ((_PLAIN_LOCAL, LOCAL, REMOTE), (_PLAIN_REMOTE, REMOTE, LOCAL)):
+                    plain = queued & texts[one] - texts[other]
+                    found.update(dict.fromkeys(self._numbers(plain, part), names))
+                    for name in names:
+                        texts[name] -= plain
+                for name, left in texts.items():
+                    for number in self._numbers(left, part):
+                        found[number] = _with(found.get(number, _NONE), name)
             except OSError as error:
                 yield ScanSlice(error=error)
                 continue
@@ -134,19 +187,24 @@ class ChunkScan:
                         found[number] = _with(found.get(number, _NONE), name)
             return found
 
-    def _list(self, name: str, part: int) -> Iterable[int]:
-        for text in self._queue.all(name)[part].names():
+    def _numbers(self, texts: Iterable[str], part: int) -> Iterator[int]:
+        """The numbers in these names that belong to a part, but for those that have one in todo."""
+        for text in texts:
             number = parse_number(text)
-            if number is not None and (len(self._queue.all(name)) == 1 or number % self._queue.split == part):
+            if number is not None and number % self._queue.split == part and not _has(self._todo, number):
                 yield number
 
     def _read_ends(self, numbers: Iterable[int]) -> ScanSlice:
         """Learn what envelopes have ended."""
         for number in numbers:
             if number not in self.born and (ended := find_chunk(self._queue, number, is_new=True).ended):
-                self._ended.update(ended)
+                self._end(ended)
                 self._ending.append(number)
         return ScanSlice()
+
+    def _end(self, ended: Collection[QueueId]) -> None:
+        self._ended.update(ended)
+        self._ended_ids.update(queue_id.spool_id for queue_id in ended)
 
     def _look(self, numbers: Iterable[int]) -> ScanSlice:
         """Numbers whose names are not known."""
@@ -155,7 +213,7 @@ class ChunkScan:
             if number in self.born or self._is_being_written(number):
                 continue
             try:
-                found = names_of(self._queue, number)
+                found = frozenset(names_of(self._queue, number))
                 if TODO not in found or _has(self._todo, number):
                     names[number] = found
             except OSError as error:
@@ -173,7 +231,12 @@ class ChunkScan:
         found, barrier, failed = ScanSlice(), Barrier(self._queue), list[OSError]()
         try:
             for number, directories in names.items():
-                if directories and number not in self.born:
+                if not directories or number in self.born:
+                    continue
+                facts = self._read_plain(number, directories)
+                if facts is not None:
+                    found.facts.append(facts)
+                else:
                     self._add_one(find_state(self._queue, number, directories), found, barrier)
         except OSError as error:
             failed.append(error)
@@ -186,11 +249,22 @@ class ChunkScan:
         self._again.extend(number for number in names if number not in self._again)
         return ScanSlice(error=failed[0])
 
+    def _read_plain(self, number: int, directories: AbstractSet[str]) -> RestingFacts | None:
+        """What a row keeps of a message of which nothing is to be told or done, in one read; None: look at it closely."""
+        name = _PLAIN.get(directories)
+        if name is None:
+            return None
+        try:
+            facts = plain_facts(self._queue.of(name, number).read(str(number)), number)
+        except OSError:
+            return None
+        return None if facts is None or facts.spool_id in self._ended_ids else facts
+
     def _add_one(self, one: FoundChunk, found: ScanSlice, barrier: Barrier) -> None:
         if not note_problems(self._queue, one):
             return  # it stays as it is: another start may read it
         if one.ended and not self._is_last:  # an envelope that could not be read before
-            self._ended.update(one.ended)
+            self._end(one.ended)
             self._again.append(one.number)
         elif one.state is None:
             _log.error("The files of number {number} are in no legal state; mailismus fsck tells more.", number=one.number)
