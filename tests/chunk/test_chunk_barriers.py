@@ -9,9 +9,10 @@ import pytest
 
 from mailismus.disk.interface import IFileSystem
 from mailismus.errors import StorageError
-from mailismus.queue.interface import Settlement
-from tests.chunk.harness import ChunkHarness
-from tests.contracts.bench import Bench
+from mailismus.queue.interface import Area, Settlement
+from tests.chunk.harness import SPLIT, ChunkHarness
+from tests.contracts.bench import NO_REPLY, Bench
+from tests.durability.faults.disk import FaultyDisk
 from tests.fakes.disk import MemoryDisk
 
 MANY = 20
@@ -41,11 +42,12 @@ def test_the_files_of_many_messages_share_one_sync(bench: Bench, acts: list[tupl
     assert syncs(acts) == [WHOLE, "sync directory"]
 
 
-def test_a_file_system_that_may_keep_failures_back_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none(disk: MemoryDisk, paths: Sequence[str]) -> IFileSystem | None:
-        return None
+def _no_file_system(disk: MemoryDisk, paths: Sequence[str]) -> IFileSystem | None:
+    return None
 
-    monkeypatch.setattr(MemoryDisk, "open_file_system", none)
+
+def test_a_file_system_that_may_keep_failures_back_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryDisk, "open_file_system", _no_file_system)
     harness = ChunkHarness()
     bench = Bench(harness, harness.make())
     found: list[tuple[str, str]] = []
@@ -157,3 +159,57 @@ def test_nothing_stays_of_a_message_that_could_not_be_preprocessed(harness: Chun
     harness.settle_down()
     places = ("/q/mess", "/q/intd", "/q/todo", "/q/info", "/q/local", "/q/remote", "/q/bounce")
     assert [path for path in harness.disk.names if path.startswith(places)] == []
+
+
+def test_a_line_that_a_note_stands_for_does_not_come_back_behind_the_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryDisk, "open_file_system", _no_file_system)
+    harness = ChunkHarness(preprocesses=True)
+    bench = Bench(harness, harness.make())
+    bench.put([b"one@x.example"])
+    harness.settle_down()
+    (queue_id,) = bench.take_ids()
+    bench.commit((), [Settlement(queue_id, Area.BOUNCES, bench.now(), 1, NO_REPLY)])
+    settled = bench.queue.commit((), [Settlement(queue_id, None)])
+    while not settled.called:
+        harness.advance(0.0005)
+    bench.queue = harness.crash(bench.queue)
+    assert bench.entry_count() == 0
+
+
+def test_what_an_attempt_that_failed_has_left_is_made_anew(harness: ChunkHarness, bench: Bench) -> None:
+    bench.put([b"one@x.example"])
+    (todo,) = (path for path in harness.disk.names if path.startswith("/q/todo/"))
+    number = int(todo.rpartition("/")[2])
+    left = f"/q/remote/{number % SPLIT}/{number}"
+    harness.disk.create(left).close()
+    assert harness.queue is not None
+    harness.queue.parts.upkeep.run()
+    for _ in range(200):
+        harness.advance(0.001)
+    assert todo not in harness.disk.names
+    bench.queue = harness.crash(bench.queue)
+    assert bench.entry_count() == 1
+
+
+def test_an_envelope_of_which_a_sync_failed_is_not_synced_again() -> None:
+    harness = ChunkHarness()
+    disk = FaultyDisk()
+    harness.disk = disk
+    bench = Bench(harness, harness.make())
+    bench.put([b"one@x.example", b"two@x.example"])
+    first, _ = bench.take_ids()
+    failed: list[str] = []
+
+    def fails_once(act: str, path: str) -> bool:
+        is_first = act == "sync" and path.startswith("/q/todo/") and not failed
+        failed.extend([path] * is_first)
+        return is_first
+
+    disk.is_ill = fails_once
+    settled = bench.queue.commit((), [Settlement(first, None)])
+    while not failed:
+        harness.advance(0.001)
+    bench.wait(settled)
+    assert disk.synced_again == []
+    bench.queue = harness.crash(bench.queue)
+    assert bench.entry_count() == 1

@@ -77,3 +77,15 @@ def test_a_line_with_another_letter_ends_nothing_though_its_crc_is_right() -> No
     body = b"Q " + str(ENDED[0]).encode("ascii")
     read = read_lines(b" %b %08x\n" % (body, zlib.crc32(body)))
     assert (read.ended, len(read.bad)) == ((), 1)
+
+
+def test_a_line_of_an_area_that_nobody_knows_is_not_there_though_its_crc_is_right() -> None:
+    (line,) = format_chunk_lines(MESSAGE, ENTRIES[:1])
+    body = b"Q" + line[2:-10]
+    read = read_lines(b" %b %08x\n" % (body, zlib.crc32(body)))
+    assert (read.lines, len(read.bad)) == ((), 1)
+
+
+@pytest.mark.parametrize("line", [b"", b" ", b"x 00000000", b" 00000000", b"00000000", b"  00000000"])
+def test_a_line_without_a_body_is_none(line: bytes) -> None:
+    assert read_lines(line + b"\n").bad == ((0, len(line) + 1),)

@@ -158,6 +158,21 @@ def test_a_damaged_envelope_stays_where_it_is(harness: ChunkHarness, bench: Benc
     assert files_of(harness.disk) == before
 
 
+def test_what_does_not_check_of_an_envelope_is_kept_and_the_rest_preprocessed_anew(
+    harness: ChunkHarness, bench: Bench
+) -> None:
+    bench.put([b"joe@home.example", b"sue@a.example"])
+    (path,) = (path for path in files_of(harness.disk) if "/todo/" in path)
+    harness.disk.damage(path, 30, b"?")
+    bench.queue = harness.crash(bench.queue)
+    for _ in range(6):
+        harness.advance(1)
+    harness.settle_down()
+    assert path not in harness.disk.names
+    assert [entry.recipient for _, entry in bench.search()] == [b"sue@a.example"]
+    assert any(name.startswith("/q/corrupt/") for name in harness.disk.names)
+
+
 def test_epochs_are_taken_by_one_process_alone() -> None:
     disk = MemoryDisk()
     for path in ("/q", "/q/ids"):
@@ -196,9 +211,11 @@ def test_an_epoch_that_is_not_durable_is_none() -> None:
     disk = MemoryDisk()
     for path in ("/q", "/q/ids"):
         disk.make_directory(path)
+    assert take_epoch(disk.open_directory("/q/ids"), 0) == 1
     disk.fault = lambda act, path: OSError(errno.EIO, "EIO") if act == "sync directory" else None
     with pytest.raises(OSError, match="EIO"):
         take_epoch(disk.open_directory("/q/ids"), 0)
+    assert f"/q/ids/{format_epoch(1)}" in disk.names  # the one before stays until the new one is durable
 
 
 def test_a_message_of_which_a_file_can_not_be_read_is_left_as_it_is(harness: ChunkHarness, bench: Bench) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -27,6 +28,7 @@ from mailismus.queue.files.state_file import HISTORY, write_state
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.chunk.format.version import IDS
 from mailismus.queue.providers.chunk.signal import ChunkSignal
+from mailismus.queue.providers.chunk.write.due_times import write_due_times
 from mailismus.queue.providers.chunk.write.epochs import take_spool_id
 from tests.chunk.harness import ChunkHarness
 from tests.contracts.bench import NO_REPLY, Bench
@@ -170,6 +172,7 @@ def made_by_chunks() -> set[str]:
     bench.commit((), [Settlement(QueueId(spool_id, 2), Area.BOUNCES, 0.0, 1, NO_REPLY)])
     assert harness.opened is not None
     take_spool_id(harness.opened.directories.of(IDS))  # as a program beside the server does
+    write_due_times(harness.disk, "/q", array("Q"), array("d"))
     files = {path for path in (*paths, *harness.disk.names) if path not in harness.disk.directories}
     return {re.sub(r"^/q\b", "queue", path) for path in files if not path.endswith("/lock")} | made_by_a_signal()
 

@@ -72,10 +72,7 @@ CHUNK_RULES: dict[str, Rule] = {
         "write/ways", "self._distrusted_until = now + DISTRUST_S", "self._distrusted_until = now"
     ),
     "chunks: where failures may be kept back each file is synced": _chunk("write/ways", "not self._has_whole or ", ""),
-    "chunks: what else is to be written is durable before a line is done": _chunk(
-        "index/changes", " and not self.files and not self.known.is_spoiled", " and not self.known.is_spoiled"
-    ),
     "chunks: other files of a spoiled message are gone before its name in todo": _chunk(
-        "index/changes", " and not self.files and not self.known.is_spoiled", " and not self.files"
+        "index/changes", "self.kind in _ENDING and not self.known.is_spoiled", "self.kind in _ENDING"
     ),
 }

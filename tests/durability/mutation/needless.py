@@ -47,7 +47,37 @@ _NUMBER_IS_HELD = (
     "number is nobody else's."
 )
 
+_BEGUN_AGAIN = (
+    "Until the start at the end of a repair syncs the file system, a power cut leaves the message without a content, as the "
+    "repair found it: it is begun again."
+)
+_BEFORE_TODO = "Both stand before the name in todo goes, behind which alone they count."
+
 NEEDLESS: dict[str, str] = {
+    "barrier | chunk/fsck/executor.py | ChunkRepairExecutor.stand_in | queue.of(MESS, new).sync()": _BEGUN_AGAIN,
+    "order | chunk/fsck/executor.py | ChunkRepairExecutor.stand_in | pid.link(text, queue.of(MESS, new), str(new)) <> "
+    "queue.of(MESS, new).sync()": _BEGUN_AGAIN,
+    "order | chunk/fsck/executor.py | ChunkRepairExecutor.stand_in | queue.of(MESS, new).sync() <> for name in made:": (
+        _BEGUN_AGAIN
+    ),
+    "order | chunk/fsck/executor.py | ChunkRepairExecutor.stand_in | for name in made: <> if new != number:": (
+        "A name in pid says nothing: each start, and each repair, removes what is left there."
+    ),
+    "order | chunk/fsck/executor.py | ChunkRepairExecutor.bounce | self.quarantine.keep(queue.path_of(MESS, number)) <> "
+    "if is_new:": "The content is copied, and not changed, and neither says anything of the other.",
+    "order | chunk/fsck/executor.py | ChunkRepairExecutor.bounce | if is_new: <> "
+    "self._write(queue.path_of(BOUNCE, number), b''.join(format_chunk_lines(message, entries)))": _BEFORE_TODO,
+    "order | chunk/fsck/executor.py | ChunkRepairExecutor.bounce | "
+    "self._write(queue.path_of(BOUNCE, number), b''.join(format_chunk_lines(message, entries))) <> "
+    "self._write(queue.path_of(INFO, number), format_info(message))": (
+        "In S4 both stand before the name in todo goes; in S5 the info file says the same already."
+    ),
+    "order | chunk/write/batch.py | BatchWriter.run | if is_durable: <> linked, going = self._commit(batch, going, barrier)": (
+        "They are about different messages; both stand before the one barrier."
+    ),
+    "order | chunk/write/epochs.py | _take | if max(_all_taken(directory), default=mine) > mine: <> directory.sync()": (
+        "An epoch that is given up is lower than one whose file is there: whether its own is durable says nothing."
+    ),
     "order | chunk/control/requests.py | ChunkRequests.begin_commit | if not isinstance(submission.draft, ChunkDraft): <> "
     "drafts.append(submission.draft)": "A foreign draft ends the call, and the list with it.",
     "order | chunk/control/requests.py | ChunkRequests._settle_loaded | for (spool_id, _), settlements in parts.items(): <> "
@@ -71,8 +101,14 @@ NEEDLESS: dict[str, str] = {
     "_unlink(queue.of(MESS, number), str(number))": _NUMBER_IS_HELD,
     "order | chunk/recovery/opening.py | _open | directories.disk.sync_file_system(directories.root) <> "
     "remove_names_in_pid(directories)": "What is in the queue does not rest on a name in pid.",
-    "order | chunk/recovery/opening.py | _open | remove_names_in_pid(directories) <> epoch = take_epoch(ids, above)": (
-        "The one is about names in pid, the other about those in ids."
+    "order | chunk/recovery/opening.py | _open | remove_names_in_pid(directories) <> if contents and (not taken_epochs(ids)):": (
+        "The one is about names in pid, the other looks at ids and at messages."
+    ),
+    "order | chunk/recovery/scan.py | ChunkScan._scan | for some in _slices(self._todo): <> yield from self._read_first()": (
+        "They are about different messages, and what envelopes have ended is known before both."
+    ),
+    "order | chunk/provider.py | ChunkQueue.close | parts.due_times.finish() <> parts.work.hurry()": (
+        "The one asks for a hint to be written, the other for what waits: neither sees the other."
     ),
     "order | chunk/recovery/scan.py | ChunkScan._add_one | self._mark_ended(one.known, barrier) <> if not one.problems:": (
         _ONE_BARRIER

@@ -61,7 +61,7 @@ class FileChange:
     @property
     def only_ends(self) -> bool:
         """Whether it ends entries and does nothing else: then nothing has to be durable before it."""
-        return self.kind in _ENDING and not self.files and not self.known.is_spoiled
+        return self.kind in _ENDING and not self.known.is_spoiled
 
 
 _ENDING = (ChangeKind.END_NEW, ChangeKind.END_SOME_NEW, ChangeKind.APPEND)
