@@ -173,6 +173,14 @@ def test_what_does_not_check_of_an_envelope_is_kept_and_the_rest_preprocessed_an
     assert any(name.startswith("/q/corrupt/") for name in harness.disk.names)
 
 
+def test_a_sound_message_that_was_not_preprocessed_rests_behind_a_start(harness: ChunkHarness, bench: Bench) -> None:
+    bench.put(addresses(2))
+    bench.queue = harness.crash(bench.queue)
+    assert harness.queue is not None
+    ledger = harness.queue.parts.ledger
+    assert (len(ledger.resting), len(ledger.index.messages)) == (1, 0)
+
+
 def test_epochs_are_taken_by_one_process_alone() -> None:
     disk = MemoryDisk()
     for path in ("/q", "/q/ids"):
