@@ -10,6 +10,7 @@ import argparse
 import os
 import sys
 import time
+from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from mailismus.queue.providers.chunk.format.files import format_envelope, format
 from mailismus.queue.providers.chunk.format.version import FORMATS, IDS, INFO, NAME, REMOTE
 from mailismus.queue.providers.chunk.recovery.directories import ensure_directories
 from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
+from mailismus.queue.providers.chunk.write.due_times import write_due_times
 from mailismus.queue.providers.chunk.write.epochs import format_epoch
 from mailismus.queue.providers.chunk.write.mess import MessWriters
 
@@ -36,6 +38,7 @@ def fill(root: str, messages: int, due_in_s: float) -> None:
     ensure_directories(disk, root, SPLIT)
     queue = ChunkDirectories(disk, root, SPLIT)
     writers = MessWriters(queue, process_generator(), lambda: now)
+    numbers = array("Q")
     for number in range(messages):
         data = content(number)
         writer = writers.begin()
@@ -54,6 +57,8 @@ def fill(root: str, messages: int, due_in_s: float) -> None:
             finally:
                 file.close()
         writer.keep()
+        numbers.append(writer.number)
+    write_due_times(disk, root, numbers, array("d", [now + due_in_s]) * messages)
     queue.of(IDS).create(format_epoch(EPOCH)).close()
     write_mark(disk, root, Mark(NAME, FORMATS[-1]))
     queue.close()

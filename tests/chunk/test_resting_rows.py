@@ -194,3 +194,17 @@ def test_what_a_forgotten_flush_did_to_the_first_time_is_known() -> None:
     known.entries = {1: made(1, NOW + 500)[1]}
     resting.adjust(resting.rows.facts(row), known)
     assert known.entries[1].due_at == NOW
+
+
+@pytest.mark.parametrize("count", [0, 1, 29, 40])
+def test_room_that_was_made_before_changes_nothing(count: int) -> None:
+    rows, others = RestingRows(), RestingRows()
+    rows.reserve(count)
+    assert (len(rows), list(rows.all()), rows.find(SpoolId(1))) == (0, [], None)
+    for number in range(1, 31):
+        assert rows.add(facts(number)) == others.add(facts(number))
+    rows.remove(3)
+    others.remove(3)
+    assert [rows.facts(row) for row in rows.all()] == [others.facts(row) for row in others.all()]
+    assert rows.copy_due() == others.copy_due()
+    assert len(rows) == 29

@@ -81,9 +81,11 @@ class RestingRows:
         return self._next - len(self._free)
 
     def reserve(self, count: int) -> None:
-        """Have room for so many messages at once: what grows step by step leaves holes in the memory of the process."""
-        for column in self._columns:
-            column.frombytes(bytes(column.itemsize * max(0, count - len(column))))
+        """Have room for so many messages, before the first: what grows step by step leaves holes in the memory of the
+        process."""
+        for column in self._columns if count else ():
+            column.append(0)
+            column *= count
         size = int(count / MOST_LOAD) + 1
         if size > len(self._cells):
             self._resize(size)
