@@ -16,7 +16,7 @@ import signal
 import sys
 from typing import BinaryIO
 
-from benchmarks.sinks.recording import Final, Recording, keep_record, listen
+from benchmarks.sinks.recording import Final, Make, Recording, keep_record, listen
 
 SHORTEST_S, LONGEST_S = 0.2, 1.5
 SHARE = 0.3
@@ -52,8 +52,8 @@ class Weather:
         others = [mood for mood in Mood if mood is not self.mood]
         self.mood = Mood.WELL if self.calm.is_set() else self.rng.choice(others)
 
-    async def go_on(self, record: BinaryIO, port: int) -> None:
-        """Changes moods for ever, opening and closing the port."""
+    async def go_on(self, make: Make, port: int) -> None:
+        """Changes moods for ever, opening and closing the port. `make`: a connection."""
         server: asyncio.Server | None = None
         while True:
             if self.mood is Mood.CLOSED:
@@ -63,7 +63,7 @@ class Weather:
                 for connection in list(self.connections):
                     connection.hang_up()
             elif server is None:
-                server = await listen(lambda: Flaky(record, self), port)
+                server = await listen(make, port)
             if self.calm.is_set() and self.mood is Mood.WELL:
                 return
             try:
@@ -113,7 +113,7 @@ async def serve(record: BinaryIO, port: int, seed: int) -> None:
     """Until SIGTERM or SIGINT."""
     weather = Weather(seed)
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, weather.calm.set)
-    changing = asyncio.create_task(weather.go_on(record, port))
+    changing = asyncio.create_task(weather.go_on(lambda: Flaky(record, weather), port))
     await keep_record(record)
     changing.cancel()
 

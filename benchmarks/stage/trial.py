@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import attrs
@@ -86,7 +86,7 @@ class Trial:
 
     def __init__(self, directory: Path, mix: Mix, next_hop: NextHop = NextHop.UP, seed: int = 1) -> None:
         self.directory, self.mix = directory, mix
-        self.next_hop, self._seed = next_hop, seed
+        self.next_hop, self.seed = next_hop, seed
         self.sent_path, self.sink_path = directory / "sent", directory / "arrived"
         self.sink_port = free_port()
         self._processes: list[Process] = []
@@ -95,12 +95,17 @@ class Trial:
         """Starts the sink. Raises: TrialError."""
         kind = "sinks.flaky" if self.next_hop is NextHop.FLAKY else "sinks.recording"
         argv = [sys.executable, "-m", f"benchmarks.{kind}", str(self.sink_path), str(self.sink_port)]
-        argv += [str(self._seed)] if self.next_hop is NextHop.FLAKY else []
-        self.sink = start("recording-sink", argv, self.directory, cwd=TREE)
-        self._processes.append(self.sink)
+        argv += [str(self.seed)] if self.next_hop is NextHop.FLAKY else []
+        self.sink = self.started("recording-sink", argv)
         wait_until(lambda: listeners(self.sink_port) > 0 or not self.sink.running(), 20, "the recording sink to listen")
         if not self.sink.running() or listeners(self.sink_port) != 1:
             raise TrialError(self.sink.complaint())
+
+    def started(self, name: str, argv: Sequence[str]) -> Process:
+        """An instrument that runs until `close`."""
+        process = start(name, argv, self.directory, cwd=TREE)
+        self._processes.append(process)
+        return process
 
     def relieve(self) -> None:
         """The sink is well from now on. Raises: TrialError."""
@@ -110,9 +115,19 @@ class Trial:
             os.kill(self.sink.pid, signal.SIGUSR1)
             wait_until(lambda: listeners(self.sink_port) > 0, 10, "the flaky sink to listen")
 
-    def start_generator(self, port: int, messages: int, rate: float, seed: int, first: int = 0) -> Process:
-        """Starts the numbered generator; with 0 messages it ends by `end_load`."""
+    def start_generator(
+        self,
+        port: int,
+        messages: int,
+        rate: float,
+        seed: int,
+        first: int = 0,
+        sessions: int = 50,
+        wrapper: Sequence[str] = (),
+    ) -> Process:
+        """Starts the numbered generator; with 0 messages it ends by `end_load`. `wrapper`: a command line put in front."""
         argv = [
+            *wrapper,
             sys.executable,
             "-m",
             "benchmarks.clients.generator",
@@ -121,10 +136,9 @@ class Trial:
             "--messages",
             str(messages),
         ]
-        argv += ["--rate", str(rate), "--seed", str(seed), "--first", str(first), *self.mix.arguments()]
-        process = start("generator", argv, self.directory, cwd=TREE)
-        self._processes.append(process)
-        return process
+        argv += ["--rate", str(rate), "--seed", str(seed), "--first", str(first), "--sessions", str(sessions)]
+        argv += self.mix.arguments()
+        return self.started("generator", argv)
 
     def end_load(self, generator: Process, timeout_s: float) -> None:
         """No more messages begin; returns when all that have begun are done with. Raises: TrialError."""

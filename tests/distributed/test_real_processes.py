@@ -21,6 +21,7 @@ from tests.distributed.real.place import NAMES
 from tests.distributed.services import packages, service, unique
 from tests.project.runners import await_text, command, running
 from tests.scenarios.mailserver import MailServer, install_certificate
+from tests.services.alone import only_one
 from tests.support.processes import free_port
 
 PATIENCE_S = 60.0
@@ -76,10 +77,11 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
+def place(tmp_path: Path) -> Iterator[Place]:
     place = Place(tmp_path)
-    assert main(["--config", place.config("setup"), "queue", "setup"]) == os.EX_OK
-    return place
+    with only_one():
+        assert main(["--config", place.config("setup"), "queue", "setup"]) == os.EX_OK
+        yield place
 
 
 @pytest.fixture

@@ -6,11 +6,19 @@ as soon as the service has refused ours.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from typing import cast
 
 from twisted.internet.address import IPv4Address
-from twisted.internet.interfaces import IListeningPort, IPushProducer, IReactorTCP, IReactorTime, ITCPTransport
+from twisted.internet.interfaces import (
+    IListeningPort,
+    IPushProducer,
+    IReactorSocket,
+    IReactorTCP,
+    IReactorTime,
+    ITCPTransport,
+)
 from twisted.internet.protocol import ClientFactory, Protocol, ServerFactory, connectionDone
 from twisted.protocols.portforward import Proxy, ProxyClient
 from twisted.python.failure import Failure
@@ -18,7 +26,7 @@ from twisted.python.failure import Failure
 LOOPBACK = "127.0.0.1"
 
 
-class FrontReactor(IReactorTCP, IReactorTime):
+class FrontReactor(IReactorTCP, IReactorSocket, IReactorTime):
     """The part of the reactor that is used."""
 
 
@@ -101,6 +109,11 @@ class Front:
         assert isinstance(host, IPv4Address)
         self._number = host.port
         return self._number
+
+    def adopt(self, listening: socket.socket) -> None:
+        """Listen by a socket that listens already; it may be of another network."""
+        with listening:
+            self._port = self.reactor.adoptStreamPort(listening.fileno(), listening.family, _Listening(self))
 
     def connect(self, server: Proxy) -> None:
         """Connect a client with the service."""

@@ -1,0 +1,47 @@
+"""The fleet harness in its short form: two servers as processes on the real services, killed and stopped under load."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from benchmarks.stage.directories import MEMORY_FILE_SYSTEMS, file_system
+from tests.distributed.real.place import NAMES
+from tests.distributed.services import packages, service
+from tests.durability.harness.fleet.__main__ import arguments, rounds
+from tests.durability.harness.fleet.round import Outcome
+from tests.durability.harness.fleet.trouble import Kind
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> str:
+    for name in NAMES:
+        service(name)
+    packages()
+    for path in (tmp_path, Path(tempfile.gettempdir()), Path("/var/tmp")):
+        if path.is_dir() and file_system(path) not in MEMORY_FILE_SYSTEMS:
+            return str(path)
+    pytest.skip("no directory for temporary files is on a disk")
+
+
+def played(directory: str, *more: str) -> Outcome:
+    options = arguments().parse_args(["--directory", directory, "--next-hop", "up", "--longest", "1", *more])
+    ((_, _, outcome),) = rounds(options)
+    return outcome
+
+
+def test_a_kill_loses_nothing_and_a_clean_stop_doubles_nothing(directory: str) -> None:
+    outcome = played(directory, "--kills", "1", "--terms", "1", "--rate", "6")
+    assert {trouble.kind for trouble in outcome.troubles} == {Kind.KILL, Kind.TERM}
+    assert outcome.verdict.faults == {}
+    assert not any(outcome.left.values())
+    assert outcome.complaints == ()
+    assert outcome.verdict.messages > 0
+    assert not any(count for place, count in outcome.verdict.excused.items() if outcome.troubles[place].kind is Kind.TERM)
+
+
+def test_of_servers_that_answer_before_mail_is_durable_it_is_seen(directory: str) -> None:
+    outcome = played(directory, "--kills", "1", "--rate", "60", "--timeout", "5", "--fault", "250-before-durable")
+    assert outcome.verdict.lost
