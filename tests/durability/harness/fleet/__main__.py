@@ -53,6 +53,8 @@ def arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--cut", type=float, default=45.0, metavar="SECONDS", help="of a cut (default: 45)")
     parser.add_argument("--held", type=float, default=0.5, metavar="SECONDS", help="the victim's next hop stands still")
+    text = "before a trouble, in which what was answered may come again (default: 1; more on a busy machine)"
+    parser.add_argument("--settled", type=float, default=1.0, metavar="SECONDS", help=text)
     parser.add_argument("--a-round", type=int, default=10, help="troubles a round")
     parser.add_argument("--rate", type=float, default=15.0, help="messages a second, to each server")
     parser.add_argument("--longest", type=float, default=4.0, help="seconds of load between two troubles at most")
@@ -89,7 +91,7 @@ def rounds(options: argparse.Namespace) -> Iterator[tuple[Plan, NextHop, Outcome
     for number, at in enumerate(range(0, len(todo), options.a_round)):
         troubles = todo[at : at + options.a_round]
         times = (options.rate, options.longest, options.frozen, options.cut)
-        plan = Plan(troubles, *times, rng.randrange(1 << 30), options.timeout, options.held)
+        plan = Plan(troubles, *times, rng.randrange(1 << 30), options.timeout, options.held, options.settled)
         hop = hops[number % len(hops)]
         has_wires = any(kind is Kind.CUT for kind, *_ in troubles)
         with stage(options.directory) as place:
@@ -178,6 +180,7 @@ def figures(outcome: Outcome) -> dict[str, object]:
         "refused": dict(verdict.refusals),
         "faults": {name: len(found) for name, found in verdict.faults.items()},
         "doubled": {name: count for name, count in doubled.items() if count},
+        "oldest_s": round(verdict.oldest_s, 2),
         "doubled_unanswered": verdict.unanswered,
         "takeover_s": {name: value for name, value in took.items() if value},
         "well_s": {name: value for name, value in well.items() if value},

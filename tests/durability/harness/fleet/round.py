@@ -17,6 +17,7 @@ from pathlib import Path
 import attrs
 
 from benchmarks.results.records import Acknowledged
+from benchmarks.results.verdict import BEFORE_KILL_S
 from benchmarks.stage.progress import say
 from benchmarks.stage.trial import Follower
 from tests.durability.harness.fleet.bed import Bed, Member, entries_left
@@ -54,6 +55,8 @@ class Plan:
     timeout_s: float
     held_s: float = 0.5
     """So long behind its begin the victim's next hop stands still."""
+    settled_s: float = BEFORE_KILL_S
+    """Within so many seconds of the next hop's answer an outcome is durable, on a machine as busy as this one."""
 
 
 @attrs.frozen
@@ -144,7 +147,7 @@ class Round:
         ended_s = time.monotonic()
         self._wait_until(lambda: self._is_well(victim, ended_s), WELL_S, f"{victim.name} to take mail")
         what = f"{', '.join(services) if len(services) < len(SERVICES) else 'all'}, {way.value}" if services else ""
-        trouble = Trouble(kind, victim.name, began_s, ended_s, time.monotonic(), what)
+        trouble = Trouble(kind, victim.name, began_s, ended_s, time.monotonic(), what, plan.settled_s)
         self._troubles.append(trouble)
         say(f"{kind.value} {what} of {victim.name}: {ended_s - began_s:.1f} s, well {trouble.well_s - ended_s:.1f} s later")
 

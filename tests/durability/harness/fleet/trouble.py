@@ -48,10 +48,12 @@ class Trouble:
     """It has taken mail again."""
     what: str = ""
     """What was cut, or the service and what was done to it, in words."""
+    settled_s: float = BEFORE_KILL_S
+    """What was answered longer before its begin can't come again."""
 
     def excuses(self, server: str, begun_s: float, at_s: float) -> bool:
         """Whether a copy that this server sent then may be one of two."""
-        if self.victim not in ("", server) or at_s < self.began_s - BEFORE_KILL_S:
+        if self.victim not in ("", server) or at_s < self.began_s - self.settled_s:
             return False
         match self.kind:
             case Kind.TERM:

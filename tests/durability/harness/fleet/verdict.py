@@ -43,6 +43,8 @@ class FleetVerdict:
     """By two reports."""
     excused: Mapping[int, int]
     """Copies too many that each trouble excuses, by its place."""
+    oldest_s: float
+    """How long before a server's trouble the next hop had answered what came again, at most."""
     unanswered: int
     """Copies too many behind one that the sink had not answered."""
     unexplained: Sequence[Entry]
@@ -91,6 +93,7 @@ def judge(
         unreported=[entry for entry in due if is_refused(*entry) and entry not in reports],
         reported_twice=[entry for entry, found in reports.items() if len({one.taken.digest for one in found}) > 1],
         excused=counted.excused,
+        oldest_s=counted.oldest_s,
         unanswered=counted.unanswered,
         unexplained=counted.unexplained,
         takeover_s=_takeovers(acknowledged, {**reports, **mail}, troubles),
@@ -110,7 +113,7 @@ class _Doubled:
     def __init__(self, troubles: Sequence[Trouble]) -> None:
         self._troubles = troubles
         self.excused: Counter[int] = Counter()
-        self.unanswered = 0
+        self.unanswered, self.oldest_s = 0, 0.0
         self.unexplained: list[Entry] = []
 
     def add(self, entry: Entry, copies: Sequence[Copy]) -> None:
@@ -124,6 +127,7 @@ class _Doubled:
                 self.unexplained.append(entry)
             else:
                 self.excused[why] += 1
+                self.oldest_s = max(self.oldest_s, self._troubles[why].began_s - copy.taken.at_s)
 
     def _why(self, copies: Sequence[Copy]) -> int | None:
         for place, trouble in enumerate(self._troubles):
