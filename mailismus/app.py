@@ -318,6 +318,7 @@ def _build(
         new_locator(settings),
         deaths_of(settings.deliver.schedule),
         audits,
+        None if opened.sharing is None else opened.sharing.limits,
     )
     manager.on_flush(deliver.forget_deaths, deliver.forget_deaths_of)
     manager.on_jump(deliver.clock_jumped)

@@ -27,6 +27,8 @@ from mailismus.deliver.distribution import JobDistribution
 from mailismus.deliver.jobs.held import HeldEntries
 from mailismus.deliver.knowledge.host_records import format_line
 from mailismus.deliver.limits.domains import Destinations
+from mailismus.deliver.limits.parts import SharedLimits
+from mailismus.deliver.limits.sets import LimitsOf
 from mailismus.deliver.local.deliveries import local_deliveries
 from mailismus.deliver.queue_seam import DeliveryQueue
 from mailismus.deliver.routes.locator import Locator
@@ -36,6 +38,7 @@ from mailismus.deliver.security.policy import TlsPolicy
 from mailismus.deliver.security.profile import Profiles
 from mailismus.deliver.sessions.all_sessions import Sessions, limits_of
 from mailismus.deliver.sessions.host_session import ClientSessionState
+from mailismus.deliver.sessions.parts import PartsFollowing
 from mailismus.deliver.settling import Settling
 from mailismus.deliver.taking import QueueTaking
 from mailismus.deliver.why.explain import DeliveryExplanations
@@ -48,6 +51,7 @@ from mailismus.observe.audit_log import NO_AUDITS, Audits
 from mailismus.observe.habits import MAX_HOSTS, Told, WindowHabits
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.interface import Entry, Message
+from mailismus.queue.limits import ILimits
 
 
 class DeliverTask:
@@ -68,12 +72,14 @@ class DeliverTask:
         locator: Locator,
         deaths: Deaths,
         audits: Audits = NO_AUDITS,
+        limits: ILimits | None = None,
     ) -> None:
+        """`limits`: those that hold over all servers of a shared queue; None: limits are this server's."""
         self._queue = queue
         self._context = context
         self._clock, self._monotonic = context.clock, context.monotonic
         self._settling = Settling(queue, maillog, context.clock, context.monotonic, audits)
-        self._destdb = DestDb(limits_of(settings), deaths, chance=context.chance)
+        self._destdb = DestDb(limits_of(settings), deaths, chance=context.chance, shared=limits)
         # In a turn of its own: the caller may be inside an engine.
         self._held = HeldEntries(partial(context.clock.callLater, 0, queue.room_again))
         self.sessions = Sessions(
@@ -88,9 +94,11 @@ class DeliverTask:
             self._destdb,
             self._held,
             context.pick,
-            context.chance,
+            LimitsOf(settings, context.chance, None if limits is None else SharedLimits(limits, context.monotonic)),
             Secrets(context.secret_workers),
         )
+        following = (self.sessions.schedule, self.sessions.giving_back, self.sessions, context.clock)
+        self._parts = None if limits is None else PartsFollowing(limits, *following)
         self.local = local_deliveries(store, name, context, queue, self._settling, self._held, self._destdb.limits)
         self._profiles = Profiles()
         self._distribution = JobDistribution(
@@ -160,6 +168,8 @@ class DeliverTask:
         self._is_running = True
         self._context.local_workers.start()
         self._context.secret_workers.start()
+        if self._parts is not None:
+            self._parts.start()
         self._clock.callLater(self._settings.delay_start_s, self._start_taking)
 
     def _start_taking(self) -> None:

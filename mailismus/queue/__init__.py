@@ -42,6 +42,7 @@ The modules:
     audited       audit record of an entry. Pure
     filter        the words of FILTER. Pure
     reactor       the part of the reactor that a provider may use
+    limits        limits that hold over all servers of a shared queue. Pure
     sharing       what servers of a shared queue have in common beside its mail
     provider      requirements of the program on a provider, beside the interface
     waiting       why an entry is still there, for those who list entries. Pure

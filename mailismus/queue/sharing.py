@@ -11,9 +11,15 @@ from typing import Protocol
 
 from twisted.internet.defer import Deferred
 
+from mailismus.queue.limits import ILimits
+
 
 class ISharing(Protocol):
     """Used behind `IOpenedQueue.begin`."""
+
+    @property
+    def limits(self) -> ILimits:
+        """The limits that hold over all of them."""
 
     def agree(self, name: str, value: bytes) -> Deferred[bytes]:
         """The value of this name that all servers use: the first that any of them proposed. Fails with `Unavailable`."""

@@ -36,6 +36,7 @@ from mailismus.maildir.delivery import begin_delivery
 from mailismus.maildir.store import MaildirStore
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.interface import Area, Filter, Page
+from mailismus.queue.limits import ILimits
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.providers.memory.provider import MemoryQueue
 from mailismus.queue.waiting import Waiting
@@ -134,10 +135,12 @@ class Names:
 class World:
     """See `task.DeliveryContext`."""
 
-    def __init__(self) -> None:
-        self.clock = Clock()
-        self.clock.advance(1_700_000_000.0)
-        self.tcp: Any = Network(self.clock)
+    def __init__(self, clock: Clock | None = None, network: Network | None = None) -> None:
+        """`clock`, `network`: those that several servers share."""
+        self.clock = clock or Clock()
+        if clock is None:
+            self.clock.advance(1_700_000_000.0)
+        self.tcp: Any = network or Network(self.clock)
         self.jumped_s = 0.0
         """How far the wall clock has jumped, as against the monotonic one."""
         self.monotonic: Callable[[], float] = lambda: float(self.clock.seconds()) - self.jumped_s
@@ -208,9 +211,11 @@ class Bench:
         users: tuple[bytes, ...] = (b"joe", b"ann"),
         workers: MemoryWorker | None = None,
         lmtp: LmtpSettings | None = None,
+        world: World | None = None,
+        limits: ILimits | None = None,
         **changes: Any,
     ) -> None:
-        self.world = World()
+        self.world = world or World()
         self.world.local_workers = workers or prompt_workers()
         self.clock: Clock = self.world.clock
         self.network: Network = self.world.tcp
@@ -230,6 +235,7 @@ class Bench:
             self.world,
             Locator(self.names, self.names),
             Deaths.within(delays_s),
+            limits=limits,
         )
         self.queue.on_flush(self.task.forget_deaths, self.task.forget_deaths_of)
         self.queue.on_jump(self.task.clock_jumped)

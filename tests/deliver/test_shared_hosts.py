@@ -15,6 +15,7 @@ from mailismus.deliver.knowledge.host_snapshot import STEP
 from mailismus.deliver.schedule.destdb import Deaths, HostFailure
 from mailismus.errors import Unavailable
 from mailismus.mail.reply import Reply
+from mailismus.queue.limits import ILimits
 from tests.deliver import known_hosts
 from tests.deliver.known_hosts import destdb
 
@@ -32,6 +33,10 @@ class Cluster:
     records: dict[str, tuple[bytes, float]] = attrs.field(factory=dict)
     listeners: list[Callable[[bytes], None]] = attrs.field(factory=list)
     is_away: bool = False
+
+    @property
+    def limits(self) -> ILimits:
+        raise AssertionError("limits are of no use here")
 
     def agree(self, name: str, value: bytes) -> Deferred[bytes]:
         raise AssertionError("nothing is agreed on here")

@@ -7,6 +7,7 @@ from twisted.internet.task import Clock
 
 from mailismus.errors import Unavailable
 from mailismus.queue.providers.distributed.format.tables import NEWS
+from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.sharing import ServerSharing
 from tests.distributed.models.fates import Fate
 from tests.distributed.world import World
@@ -18,7 +19,9 @@ class SharingWorld(World):
     def __init__(self) -> None:
         super().__init__()
         self.servers = self.server(), self.server()
-        self.one, self.two = (ServerSharing(server.stores, self.clock) for server in self.servers)
+        leases = [ServerLease(server.rows, "name", self.clock.seconds) for server in self.servers]
+        pairs = zip(self.servers, leases, strict=True)
+        self.one, self.two = (ServerSharing(server.stores, lease, self.clock) for server, lease in pairs)
         self.heard: list[bytes] = []
 
     def pass_s(self, seconds: float) -> None:
@@ -110,7 +113,7 @@ def test_of_two_records_the_later_one_is_kept_as_long_as_it_should_be(world: Sha
 def test_a_server_that_ended_tells_and_hears_nothing_more(world: SharingWorld) -> None:
     world.one.listen(world.heard.append)
     world.pass_s(1)
-    world.one.close()
+    world.wait(world.one.close())
     world.one.tell(b"a host died")
     world.one.keep({"192.0.2.1 25": (b"dead", world.clock.seconds())}, 100)
     world.pass_s(1)

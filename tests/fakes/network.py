@@ -113,6 +113,7 @@ class Network:
             return
         near, far = Wire(self._clock, self.latency_s), Wire(self._clock, self.latency_s)
         near.other, far.other = far, near
+        self._made(near)
         address = IPv4Address("TCP", host, port)
         for wire, side in ((far, server), (near, factory)):
             protocol = side.buildProtocol(address)
@@ -120,6 +121,9 @@ class Network:
             wire.protocol = protocol
         near.protocol.makeConnection(near)  # type: ignore[no-untyped-call]  # Twisted has no annotation here
         far.protocol.makeConnection(far)  # type: ignore[no-untyped-call]  # as above
+
+    def _made(self, near: Wire) -> None:
+        """A connection is made; this is the client's end of it."""
 
     def _refuse(self, factory: ClientFactory) -> None:
         reason = Failure(error.ConnectionRefusedError())  # type: ignore[no-untyped-call]  # Twisted has no annotation here

@@ -93,7 +93,7 @@ ROOMS = {
     "queue.providers.clustered.fsck": ("evidence", "repairs", "findings", OWN),
     "queue.providers.log": ("format", "index", "commit", "read", "recovery", "control", "conversion", OWN, "fsck", "entry"),
     "queue.providers.distributed": (
-        *("stores", "regular", "format", "circuits", "view", "identity", "setup", "counts"),
+        *("stores", "regular", "format", "circuits", "view", "identity", "limits", "setup", "counts"),
         *("enqueue", "content", "due", "hand", "settle", "browse"),
         OWN,
         *("stopped", "dump", "fsck"),
@@ -156,6 +156,7 @@ PURE = (
     *("queue.providers.distributed.hand.held", "queue.providers.distributed.hand.hand"),
     *("queue.providers.distributed.due.schedule", "queue.providers.distributed.content.kept"),
     *("queue.providers.distributed.browse.overlay", "queue.providers.distributed.dump.cells"),
+    *("queue.limits", "queue.providers.distributed.limits.row", "queue.providers.distributed.limits.cutting"),
     *("queue.providers.distributed.counts.numbers", "queue.servers", "admin.render.servers", "admin.protocol.servers"),
     *("queue.providers.distributed.fsck.kinds", "queue.providers.distributed.content.whole"),
     "queue.providers.clustered.checkpoint.policy",

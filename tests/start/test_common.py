@@ -13,6 +13,7 @@ from twisted.internet.task import Clock
 
 from mailismus.deliver.knowledge.host_sharing import SharedHosts
 from mailismus.errors import StartError, Unavailable
+from mailismus.queue.limits import ILimits
 from mailismus.start.common import NAME, Common, Salt
 from tests.deliver.known_hosts import destdb
 from tests.fakes.disk import MemoryDisk
@@ -29,6 +30,10 @@ class Agreements:
 
     values: dict[str, bytes] = attrs.field(factory=dict)
     is_away: bool = False
+
+    @property
+    def limits(self) -> ILimits:
+        raise AssertionError("limits are of no use here")
 
     def agree(self, name: str, value: bytes) -> Deferred[bytes]:
         return fail(Unavailable("rows: no answer")) if self.is_away else succeed(self.values.setdefault(name, value))

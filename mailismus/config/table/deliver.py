@@ -204,20 +204,27 @@ MAXCONNECTIONS = Setting(
     "2500",
     "Maximum connections to other servers. 0: as many as the open-file limit allows.",
 )
-MAXSERVERCONNECTIONS = Setting("maxserverconnections", kinds.count(), "20", "Maximum connections to one host. 0: no limit.")
+MAXSERVERCONNECTIONS = Setting(
+    "maxserverconnections",
+    kinds.count(),
+    "20",
+    "Maximum connections to one host, of all servers of a shared queue together. 0: no limit.",
+)
 MAXMESSAGES = Setting("maxmessages", kinds.count(), "100", "Maximum messages of a connection. 0: no limit.")
 MAXRECIPS = Setting("maxrecips", kinds.count(), "50", "Maximum recipients of a transaction. 0: no limit.")
 MESSAGES_PER_MINUTE = Setting(
     "messages_per_minute",
     kinds.count(),
     "0",
-    "Maximum messages in any 60 seconds to one set of MX hosts, of all its domains, spread evenly. 0: no limit.",
+    "Maximum messages in any 60 seconds to one set of MX hosts, of all its domains, spread evenly, by all servers of a "
+    "shared queue together. 0: no limit.",
 )
 RECIPIENTS_PER_MINUTE = Setting(
     "recipients_per_minute",
     kinds.count(),
     "0",
-    "Maximum recipients in any 60 seconds at one set of MX hosts, spread evenly. 0: no limit.",
+    "Maximum recipients in any 60 seconds at one set of MX hosts, spread evenly, by all servers of a shared queue "
+    "together. 0: no limit.",
 )
 INTERVAL_LOW = Setting(
     "interval_low", kinds.time("100ms"), "100ms", "Delay before the queue is asked again when it had entries."

@@ -4,6 +4,7 @@ Modules, bottom first:
 
     window      how many connections a host or an MX set may have now
     rate        messages and recipients a minute
+    parts       the same over all servers of a shared queue
     domains     which `<destination>` of the configuration a domain belongs to
     sets        the window and the rate of each destination, in bounded memory
 

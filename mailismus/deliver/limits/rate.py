@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from typing import Protocol
 
 SPAN_S = 61.0
 """The time in which no more than the limit is begun, as it is spread."""
@@ -79,6 +80,11 @@ class Meter:
         self._counted += units
         self._paid_at = max(self._paid_at, now) + units * self._unit_s
 
+    @property
+    def others(self) -> int:
+        """What other servers may send in a minute: nothing counts here but what is sent here."""
+        return 0
+
     def _forget(self, now: float) -> None:
         """Drop what was sent more than a minute ago."""
         slots = self._slots
@@ -86,28 +92,40 @@ class Meter:
             self._counted -= int(slots.popleft()[1])
 
 
+class IMeters(Protocol):
+    """Makes the meters of one rate over all servers."""
+
+    def meter(self, limit: int, *, of_recipients: bool) -> Meter:
+        """A meter, of recipients or of messages."""
+
+    def most_recipients(self, limit: int) -> int:
+        """What a server can have of so many recipients a minute, for sure."""
+
+
 class Rate:
     """The limits of one destination: messages and recipients a minute. 0: no limit."""
 
-    __slots__ = ("_messages", "_recipients", "limits")
+    __slots__ = ("_messages", "_meters", "_recipients", "limits")
 
-    def __init__(self, messages_per_minute: int, recipients_per_minute: int) -> None:
-        self._messages = Meter(messages_per_minute) if messages_per_minute else None
-        self._recipients = Meter(recipients_per_minute) if recipients_per_minute else None
+    def __init__(self, messages_per_minute: int, recipients_per_minute: int, meters: IMeters | None = None) -> None:
+        """`meters`: makes those of limits over all servers; None: they are of this one."""
+        self._meters = meters
+        self._messages = self._renewed(None, messages_per_minute, of_recipients=False)
+        self._recipients = self._renewed(None, recipients_per_minute, of_recipients=True)
         self.limits = (messages_per_minute, recipients_per_minute)
         """Messages and recipients a minute, for sentences."""
 
     def use_limits(self, messages_per_minute: int, recipients_per_minute: int) -> None:
         """Take over other limits. What was sent in the last minute counts against them, where it was counted."""
-        self._messages = _renewed(self._messages, messages_per_minute)
-        self._recipients = _renewed(self._recipients, recipients_per_minute)
+        self._messages = self._renewed(self._messages, messages_per_minute, of_recipients=False)
+        self._recipients = self._renewed(self._recipients, recipients_per_minute, of_recipients=True)
         self.limits = (messages_per_minute, recipients_per_minute)
 
     def most_recipients(self, maxrecips: int) -> int:
         """The recipients of one transaction at most, where `maxrecips` are allowed without the rate (0: no limit; so is the
         result). Equal parts leave little of a minute unused: 30 and 30 of 60, in place of 50 and a rest of 10 that no other
         50 fit into."""
-        limit = self.limits[1]
+        limit = self.limits[1] if self._meters is None else self._meters.most_recipients(self.limits[1])
         if not limit:
             return maxrecips
         return limit // -(-limit // maxrecips) if maxrecips else limit
@@ -131,11 +149,18 @@ class Rate:
         if self._recipients is not None:
             self._recipients.note_sent(now, recipients)
 
+    @property
+    def of_others(self) -> tuple[int, int]:
+        """Messages and recipients a minute that are other servers'."""
+        return (
+            0 if self._messages is None else self._messages.others,
+            0 if self._recipients is None else self._recipients.others,
+        )
 
-def _renewed(meter: Meter | None, limit: int) -> Meter | None:
-    if not limit:
-        return None
-    if meter is None:
-        return Meter(limit)
-    meter.use_limit(limit)
-    return meter
+    def _renewed(self, meter: Meter | None, limit: int, *, of_recipients: bool) -> Meter | None:
+        if not limit:
+            return None
+        if meter is not None:
+            meter.use_limit(limit)
+            return meter
+        return Meter(limit) if self._meters is None else self._meters.meter(limit, of_recipients=of_recipients)

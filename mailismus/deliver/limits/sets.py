@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from mailismus.config.values.settings import DeliverSettings, DestinationSettings
 from mailismus.deliver.limits.domains import Destinations
+from mailismus.deliver.limits.parts import SharedLimits, SharedMeters
 from mailismus.deliver.limits.rate import SPAN_S, Rate
 from mailismus.deliver.limits.window import Window
 from mailismus.observe.habits import WindowState
@@ -100,9 +101,10 @@ class DestinationLimits:
     follows a reload by itself.
 
     `window`: connections to the MX set. `rate`: None if no rate is in force. `server_limit`: connections to one host at
-    most for the mail of this domain; None: no limit. `destination`: the `<destination>` of the domain."""
+    most for the mail of this domain; None: no limit. `scope`: the patterns of the `<destination>` that says so; empty: none
+    does. `destination`: the `<destination>` of the domain."""
 
-    __slots__ = ("destination", "domain", "mx_set", "patterns", "rate", "server_limit", "window")
+    __slots__ = ("destination", "domain", "mx_set", "patterns", "rate", "scope", "server_limit", "window")
 
     def __init__(self, domain: bytes, mx_set: MxSet, patterns: tuple[bytes, ...] = ()) -> None:
         self.domain, self.patterns = domain, patterns
@@ -110,19 +112,24 @@ class DestinationLimits:
         self.window = mx_set.window
         self.rate: Rate | None = None
         self.server_limit: int | None = None
+        self.scope = b""
         self.destination: DestinationSettings | None = None
 
-    def follow(self, destination: DestinationSettings | None, rate: Rate | None, server_limit: int | None) -> None:
+    def follow(
+        self, destination: DestinationSettings | None, rate: Rate | None, server_limit: int | None, scope: bytes = b""
+    ) -> None:
         """Take over what the configuration says now."""
-        self.destination, self.rate, self.server_limit = destination, rate, server_limit
+        self.destination, self.rate, self.server_limit, self.scope = destination, rate, server_limit, scope
 
 
 class LimitsOf:
     """The limits of all destinations."""
 
-    def __init__(self, settings: DeliverSettings, chance: Callable[[], float] = lambda: 0.0) -> None:
-        """`chance`: a random number from 0 to 1, for each window's pauses."""
-        self._chance = chance
+    def __init__(
+        self, settings: DeliverSettings, chance: Callable[[], float] = lambda: 0.0, shared: SharedLimits | None = None
+    ) -> None:
+        """`chance`: a random number from 0 to 1, for each window's pauses. `shared`: rates hold over all servers."""
+        self._chance, self._shared = chance, shared
         self._sets: dict[SetKey, MxSet] = {}
         self._unused: OrderedDict[MxSet, float] = OrderedDict()
         """Those that nothing holds, and since when, in that order."""
@@ -153,7 +160,7 @@ class LimitsOf:
         key = key_of(hosts, port)
         mx_set = self._sets.get(key)
         if mx_set is None:
-            mx_set = self._sets[key] = MxSet(key, Window(None, self._chance()), self._new_rate())
+            mx_set = self._sets[key] = MxSet(key, Window(None, self._chance()), self._new_rate(key))
             if self._starts_until is None:
                 self._starts_until = now + START_S
             if now < self._starts_until and len(self._sets) > AT_ONCE:
@@ -197,7 +204,7 @@ class LimitsOf:
         self._use_rates()
         messages, recipients = settings.messages_per_minute, settings.recipients_per_minute
         for mx_set in self._sets.values():
-            mx_set.use_rate(_renewed(mx_set.rate, messages, recipients))
+            mx_set.use_rate(_renewed(mx_set.rate, messages, recipients, self._meters_of(mx_set.key)))
         for limits in self._held:
             self._resolve(limits)
 
@@ -210,20 +217,33 @@ class LimitsOf:
     def adopt(self, key: SetKey, state: WindowState, now: float) -> None:
         """Begin with the window of another process, of a set that is not known here."""
         if key not in self._sets:
-            mx_set = self._sets[key] = MxSet(key, Window(None, self._chance()), self._new_rate())
+            mx_set = self._sets[key] = MxSet(key, Window(None, self._chance()), self._new_rate(key))
             mx_set.window.restore(state, now)
             self._unused[mx_set] = now
 
     # Internal
 
-    def _new_rate(self) -> Rate | None:
-        return _renewed(None, self._settings.messages_per_minute, self._settings.recipients_per_minute)
+    def _new_rate(self, key: SetKey) -> Rate | None:
+        settings = self._settings
+        return _renewed(None, settings.messages_per_minute, settings.recipients_per_minute, self._meters_of(key))
+
+    def _meters_of(self, key: SetKey) -> SharedMeters | None:
+        """What makes the meters of an MX set over all servers; None: they are of this one."""
+        names, port = key
+        return SharedMeters(self._shared, f"{','.join(names)} {port}") if self._shared is not None and port else None
+
+    def _meters_for(self, patterns: tuple[bytes, ...]) -> SharedMeters | None:
+        """The same, of a `<destination>`."""
+        return None if self._shared is None else SharedMeters(self._shared, "to", b",".join(patterns))
 
     def _use_rates(self) -> None:
         rates = {}
         for destination in self._destinations:
             limits = _rates_of(destination, self._settings)
-            rate = None if limits is None else _renewed(self._rates.get(destination.domains), *limits)
+            if limits is None:
+                continue
+            patterns = destination.domains
+            rate = _renewed(self._rates.get(patterns), *limits, self._meters_for(patterns))
             if rate is not None:
                 rates[destination.domains] = rate
         self._rates = rates
@@ -231,13 +251,13 @@ class LimitsOf:
     def _resolve(self, limits: DestinationLimits) -> None:
         found = self._destinations
         destination = found.find(limits.domain) if limits.domain else found.of(limits.patterns)
-        most, rate = self._settings.maxserverconnections, limits.mx_set.rate
+        most, rate, scope = self._settings.maxserverconnections, limits.mx_set.rate, b""
         if destination is not None:
             if destination.maxserverconnections is not None:
-                most = destination.maxserverconnections
+                most, scope = destination.maxserverconnections, b",".join(destination.domains)
             if _rates_of(destination, self._settings) is not None:
                 rate = self._rates.get(destination.domains)
-        limits.follow(destination, rate, most or None)
+        limits.follow(destination, rate, most or None, scope)
 
     def _forget_excess(self, now: float) -> None:
         while len(self._sets) > MAX_SETS and self._unused:
@@ -263,11 +283,11 @@ def _rates_of(destination: DestinationSettings, settings: DeliverSettings) -> tu
     )
 
 
-def _renewed(rate: Rate | None, messages: int, recipients: int) -> Rate | None:
+def _renewed(rate: Rate | None, messages: int, recipients: int, meters: SharedMeters | None) -> Rate | None:
     """The rate with these limits; None: there are none."""
     if not messages and not recipients:
         return None
     if rate is None:
-        return Rate(messages, recipients)
+        return Rate(messages, recipients, meters)
     rate.use_limits(messages, recipients)
     return rate

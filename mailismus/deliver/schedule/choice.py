@@ -128,7 +128,7 @@ def _with_place(hosts: Sequence[Host], limits: DestinationLimits, now: float) ->
     if not limits.window.allows(limits.mx_set.connections, now):
         return []
     most = limits.server_limit or NO_LIMIT
-    return [host for host in hosts if host.may_have_more(most, now)]
+    return [host for host in hosts if host.may_have_more(most, now, limits.scope)]
 
 
 def _choose_host(free: Sequence[Host], pick: PickOne) -> Host:

@@ -32,6 +32,7 @@ from mailismus.deliver.schedule.missed import MissedHosts
 from mailismus.deliver.security.profile import PLAIN, Profile
 from mailismus.mail.reply import Reply
 from mailismus.observe.habits import WindowState
+from mailismus.queue.limits import ILimits
 
 FIRST_DEATH_S = 300.0
 MAX_DEATH_S = 7200.0
@@ -74,8 +75,10 @@ class DestDb:
         deaths: Deaths = Deaths(),
         limit: int = MAX_RECORDS,
         chance: Callable[[], float] = lambda: 0.0,
+        shared: ILimits | None = None,
     ) -> None:
-        self.limits = limits
+        """`shared`: limits hold over all servers."""
+        self.limits, self._shared = limits, shared
         self._limit = limit
         self._chance = chance
         self._deaths = deaths
@@ -111,7 +114,7 @@ class DestDb:
         """The endpoint at this address and port: one object for all profiles."""
         endpoint = self._endpoints.get((address, port))
         if endpoint is None:
-            endpoint = self._endpoints[address, port] = Endpoint(address, port)
+            endpoint = self._endpoints[address, port] = Endpoint(address, port, self._shared)
         return endpoint
 
     def hosts(self) -> list[Host]:

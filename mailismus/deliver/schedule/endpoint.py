@@ -13,21 +13,27 @@ from __future__ import annotations
 import math
 
 from mailismus.deliver.knowledge.host_records import HostRecord
+from mailismus.deliver.limits.parts import ConnectionParts
 from mailismus.deliver.limits.window import Window
+from mailismus.deliver.schedule.limits import NO_LIMIT
 from mailismus.mail.reply import Reply
 from mailismus.observe.habits import WindowState
+from mailismus.queue.limits import ILimits
 
 
 class Endpoint:
     """One address and port."""
 
     __slots__ = (
-        *("__weakref__", "address", "closed_at", "connections", "dead_until", "died_at", "failures", "made_at", "port"),
-        *("reply", "standing", "trial", "window"),
+        *("__weakref__", "address", "closed_at", "connections", "dead_until", "died_at", "failures", "made_at", "parts"),
+        *("port", "reply", "standing", "trial", "window"),
     )
 
-    def __init__(self, address: str, port: int) -> None:
+    def __init__(self, address: str, port: int, limits: ILimits | None = None) -> None:
+        """`limits`: those that hold over all servers; None: they are this server's."""
         self.address, self.port = address, port
+        self.parts = None if limits is None or not port else ConnectionParts(limits, f"{address} {port}", self)
+        """Its part of each limit; None: all of it."""
         self.window: Window | None = None
         """How many connections it may have, by what it said up to EHLO; None: it never refused one."""
         self.connections = 0
@@ -97,14 +103,18 @@ class Endpoint:
 
     @property
     def has_surplus(self) -> bool:
-        """Whether it has more connections than it may have since its window was cut."""
-        window = self.window
-        return window is not None and self.connections > window.size
+        """Whether it has more connections than it may have since its window was cut, or other servers have some."""
+        window, parts = self.window, self.parts
+        if window is not None and self.connections > window.size:
+            return True
+        return parts is not None and parts.surplus(self.connections) > 0
 
-    def may_have_more(self, most: int, now: float) -> bool:
-        """Whether it may have another connection, of at most so many."""
-        count, window = self.connections, self.window
-        return count < most and (window is None or window.allows(count, now))
+    def may_have_more(self, most: int, now: float, scope: bytes = b"") -> bool:
+        """Whether it may have another connection, of at most so many. `scope`: as in `DestinationLimits`."""
+        count, window, parts = self.connections, self.window, self.parts
+        if count >= most or not (window is None or window.allows(count, now)):
+            return False
+        return parts is None or parts.allow(count, most, scope, NO_LIMIT)
 
     # ------------------------------------------------------------------ what is remembered
 

@@ -216,9 +216,10 @@ class Host(SortedConnections["Connection"]):
         self.connections += 1
         self.endpoint.connected()
 
-    def may_have_more(self, most: int, now: float) -> bool:
-        """Whether it may have another connection, of at most so many for all profiles."""
-        return now >= self.missed_until and self.endpoint.may_have_more(most, now)
+    def may_have_more(self, most: int, now: float, scope: bytes = b"") -> bool:
+        """Whether it may have another connection, of at most so many for all profiles. `scope`: as in
+        `DestinationLimits`."""
+        return now >= self.missed_until and self.endpoint.may_have_more(most, now, scope)
 
     def closed(self) -> None:
         """Stop counting a closed connection."""

@@ -12,4 +12,5 @@ Modules, leaves first:
     lmtp_session  a session with an LMTP server: one outcome a recipient
     verdicts      what follows when a transaction or a session has ended
     all_sessions  all of them: carries out what the schedule decides
+    parts         follows the parts of limits that hold over all servers
 """

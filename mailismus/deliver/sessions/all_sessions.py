@@ -79,7 +79,7 @@ def deaths_of(schedule: ScheduleSettings) -> Deaths:
 
 
 class Sessions(SessionVerdicts):
-    """All sessions. `pick`: one of some hosts at random."""
+    """All sessions. `pick`: one of some hosts at random; `sets`: the limits of all destinations."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Sessions(SessionVerdicts):
         destdb: DestDb,
         held: HeldEntries,
         pick: PickOne,
-        chance: Callable[[], float],
+        sets: LimitsOf,
         secrets: Secrets,
     ) -> None:
         self._settings = settings
@@ -107,7 +107,7 @@ class Sessions(SessionVerdicts):
         self.secrets = secrets
         self._limits = destdb.limits
         self.max_idle_s = self._limits.max_idle_s
-        schedule = Schedule(destdb, LimitsOf(settings, chance), self, pick)
+        schedule = Schedule(destdb, sets, self, pick)
         connector = Connector(settings, name, tcp, monotonic, settling.counters)
         watch = SecretWatch(secrets, clock, self._try_credentials_again)
         super().__init__(schedule, held, settling, self.tls, connector, watch, monotonic)

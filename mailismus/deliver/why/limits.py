@@ -50,7 +50,9 @@ def limit_of(destination: Destination, recipients: int, times: Times) -> Reason 
     if rate is not None and not rate.may_send(now, recipients):
         messages, most = rate.limits
         name = name_of(destination)
-        sentence = sentences.rate(name, messages, most, times.until(rate.next_at(now, recipients)))
+        others = next((pair for pair in zip(rate.of_others, rate.limits, strict=True) if pair[0]), None)
+        more = "" if others is None else sentences.of_others(*others)
+        sentence = sentences.rate(name, messages, most, times.until(rate.next_at(now, recipients)), more)
         return Reason(Hold.RATE, name, sentence)
     for level in destination.levels:
         working = [host for host in level if not host.is_dead(now) and host.trial is None]
@@ -83,14 +85,17 @@ def _limit_of(hosts: Sequence[Host], destination: Destination, times: Times) -> 
         more = throttled or sentences.starting()
         return Reason(Hold.WINDOW, name, sentences.busy(name, used, window.size + window.lent, more))
     most = limits.server_limit or NO_LIMIT
-    if any(host.may_have_more(most, now) for host in hosts):
+    if any(host.may_have_more(most, now, limits.scope) for host in hosts):
         return None
     refusing = [host for host in hosts if host.window is not None and not host.window.allows(host.endpoint.connections, now)]
     if refusing:
         return refusal_of(name_of_host(destination, refusing[0]), refusing[0], times)
     name = name_of_host(destination, hosts[0]) if len(hosts) == 1 else name_of(destination)
-    used = sum(host.endpoint.connections for host in hosts)
-    return Reason(Hold.CONNECTIONS, name, sentences.busy(name, used, most * len(hosts)))
+    used, whole = sum(host.endpoint.connections for host in hosts), most * len(hosts)
+    cut = [host.endpoint.parts for host in hosts if host.endpoint.parts is not None and host.endpoint.connections < most]
+    others = min(whole, sum(parts.others(limits.scope) for parts in cut))
+    more = sentences.of_others(others, whole) if cut else ""
+    return Reason(Hold.CONNECTIONS, name, sentences.busy(name, used, whole - others, more))
 
 
 def refusal_of(name: str, host: Host, times: Times) -> Reason:

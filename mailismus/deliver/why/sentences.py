@@ -92,6 +92,13 @@ def busy(name: str, used: int, most: int, more: str = "") -> str:
     return f"waits for {name}: {used} of {most} connections busy{more}"
 
 
+def of_others(others: int, most: int) -> str:
+    """The rest of `busy`, and of `rate`: a limit that holds over all servers. 0: no other has any, nor this one more yet."""
+    if not others:
+        return ", and this server has no more of them yet"
+    return f", {others} of {most} belong{'s' if others == 1 else ''} to other servers"
+
+
 def throttled(since: str, reply: Reply | None) -> str:
     """The rest of `busy`: the receiver said, or showed, that it was too much."""
     code = _code(reply)
@@ -113,10 +120,10 @@ def starting() -> str:
     return ", and more as it accepts mail"
 
 
-def rate(name: str, messages: int, recipients: int, next_at: str) -> str:
-    """So many a minute; 0: no limit."""
+def rate(name: str, messages: int, recipients: int, next_at: str, more: str = "") -> str:
+    """So many a minute; 0: no limit. `more`: as for `busy`."""
     limits = [f"{number} {what}" for number, what in ((messages, "messages"), (recipients, "recipients")) if number]
-    return f"waits for {name}: at most {' and '.join(limits)} a minute, the next at {next_at}"
+    return f"waits for {name}: at most {' and '.join(limits)} a minute, the next at {next_at}{more}"
 
 
 def trial(name: str) -> str:

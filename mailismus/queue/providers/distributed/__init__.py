@@ -8,6 +8,7 @@ Rooms, bottom first:
     circuits    a store that fails is left alone, and probed
     view        the settings of slices and buckets, and the record of what they were
     identity    epochs, the ids of messages, leases, claims, tasks, the database's clock
+    limits      which part of each limit over all servers this one has
     setup       makes what a queue needs in its stores, and tells what is missing
     counts      what each server has added to each slice
     enqueue     how a message gets in

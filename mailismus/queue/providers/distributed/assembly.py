@@ -262,7 +262,7 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
             hurrying=hurrying,
             duties=duties,
             notes=notes,
-            sharing=ServerSharing(stores, reactor),
+            sharing=ServerSharing(stores, lease, reactor),
             sizes=QueueSizes(count, reactor, is_wanted=terms.wants_sizes),
         )
     )

@@ -72,5 +72,20 @@ METRICS: tuple[Metric[DistributedQueue], ...] = (
         lambda q: {(area.value,): count for area, count in q.parts.sizes.entries.items()},
         "area",
     ),
+    gauge(
+        "mailismus_distributed_limits",
+        "Limits of hosts, over all servers, of which this server has a part or wants one.",
+        lambda q: len(q.parts.sharing.limits.parts),
+    ),
+    counter(
+        "mailismus_distributed_limit_writes_total",
+        "How often this server asked the database for parts of limits, or gave some back.",
+        lambda q: q.parts.sharing.limits.writes,
+    ),
+    gauge(
+        "mailismus_distributed_servers",
+        "Servers that run, as of the last look of this one while it used a limit.",
+        lambda q: q.parts.sharing.limits.servers,
+    ),
     gauge("mailismus_distributed_draft_bytes", "Bytes of messages that are coming in.", lambda q: q.parts.drafts.used),
 )

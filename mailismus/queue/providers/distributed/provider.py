@@ -98,6 +98,7 @@ class DistributedQueue:
         parts.notes.start()
         parts.recounting.start()
         parts.sizes.start()
+        parts.sharing.start()
         self._is_open = True
         for consumer in parts.consumers:
             await consumer.start()
@@ -120,9 +121,9 @@ class DistributedQueue:
         parts.owning.close()
         parts.firing.close()
         parts.loading.close()
-        parts.sharing.close()
         parts.sizes.close()
         parts.recounting.close()
+        await self._in_time(Deferred.fromCoroutine(parts.sharing.close()))
         await self._in_time(Deferred.fromCoroutine(parts.counts.close()))
         told = parts.notes.close()
         await parts.lease.release()

@@ -1,4 +1,4 @@
-"""`ISharing` of one server: agreements by compare and set, news by the broker's fan-out, records in a table."""
+"""`ISharing` of one server: agreements and parts of limits by compare and set, news by a fan-out, records in a table."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from twisted.python.failure import Failure
 
 from mailismus.errors import Unavailable
 from mailismus.queue.providers.distributed.format.tables import AGREEMENTS, DESTINATIONS, NEWS
+from mailismus.queue.providers.distributed.identity.lease import ServerLease
+from mailismus.queue.providers.distributed.limits.keeping import LimitKeeping
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure, Unanswered
 from mailismus.queue.providers.distributed.stores.rows import Put, Write
 from mailismus.queue.providers.distributed.stores.stores import Stores
@@ -25,12 +27,19 @@ class ServerSharing:
 
     _log = Logger()
 
-    def __init__(self, stores: Stores, reactor: IReactorTime) -> None:
+    def __init__(self, stores: Stores, lease: ServerLease, reactor: IReactorTime) -> None:
         self._stores, self._reactor = stores, reactor
+        self._listeners: list[Callable[[bytes], None]] = []
         self._is_closed = False
+        self.limits = LimitKeeping(stores.rows, lease, reactor)
 
-    def close(self) -> None:
-        """Hear and tell nothing more."""
+    def start(self) -> None:
+        """Begin to cut limits."""
+        self.limits.start(self)
+
+    async def close(self) -> None:
+        """Give parts of limits back; hear and tell nothing more. Never fails."""
+        await self.limits.close()
         self._is_closed = True
 
     # agreements
@@ -70,14 +79,20 @@ class ServerSharing:
             self._stores.broker.tell(NEWS, news).addErrback(self._failed)
 
     def listen(self, on_news: Callable[[bytes], None]) -> None:
-        Deferred.fromCoroutine(self._listen(on_news)).addErrback(self._failed)
+        self._listeners.append(on_news)
+        if len(self._listeners) == 1:
+            Deferred.fromCoroutine(self._listen()).addErrback(self._failed)
 
-    async def _listen(self, on_news: Callable[[bytes], None]) -> None:
+    def _hear(self, news: bytes) -> None:
+        for on_news in self._listeners:
+            on_news(news)
+
+    async def _listen(self) -> None:
         pause_s = FIRST_PAUSE_S
         while not self._is_closed:
             lost: Deferred[None] = Deferred()
             try:
-                await self._stores.broker.listen(NEWS, on_news, lambda lost=lost: lost.callback(None))  # type: ignore[misc]
+                await self._stores.broker.listen(NEWS, self._hear, lambda lost=lost: lost.callback(None))  # type: ignore[misc]
                 pause_s = FIRST_PAUSE_S
                 await lost
             except StoreFailure:

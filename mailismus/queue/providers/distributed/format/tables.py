@@ -1,7 +1,8 @@
 """The tables of the keyspace and the queues of the broker, as data. Pure. What stands in them: `docs/formats/distributed`.
 
 Rows that belong to one partition are written by one mutation: a share with all of its entries. Nothing here expires by
-itself but leases, claims, notes, counts and records of hosts, which state their time to live with each write.
+itself but leases, claims, notes, counts, records of hosts and parts of limits, which state their time to live with each
+write.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ PROBE_TOPIC = f"{PREFIX}probe"
 PROBE_KEYS = "probe/"
 """How the keys of objects begin by which a server learns whether the object store has room again."""
 NEWS = f"{PREFIX}news"
-"""Where servers tell each other what they know of hosts."""
+"""Where servers tell each other what they know of hosts, and which limits they want more of."""
 
 _TEXT, _SMALL, _NUMBER = ColumnKind.TEXT, ColumnKind.SMALL, ColumnKind.NUMBER
 _BYTES, _ID, _TIME = ColumnKind.BYTES, ColumnKind.ID, ColumnKind.TIME
@@ -168,8 +169,11 @@ DESTINATIONS = RowTable(
 )
 """What is known of hosts."""
 
+PARTS = RowTable("parts", _columns(("name", _TEXT), ("held", _BYTES)), key_size=1, is_passing=True)
+"""How limits are cut over the servers that use them."""
+
 TABLES = (
     *(ENQUEUED, DELETED, MAILS, DUE, DUE_START, BROWSE_START, CONTENT_START, SLICE_COUNTS, COUNTING_SERVERS),
-    *(VIEW_HISTORY, SPIDS, EPOCHS, SERVERS, SERVER_NOTES, AGREEMENTS, LEASES, TASKS, CLAIMS, DESTINATIONS),
+    *(VIEW_HISTORY, SPIDS, EPOCHS, SERVERS, SERVER_NOTES, AGREEMENTS, LEASES, TASKS, CLAIMS, DESTINATIONS, PARTS),
 )
 """All of them."""

@@ -30,7 +30,7 @@ class ServerLease:
     """The lease of one server. `server`: its name, the same after each start in the same directory."""
 
     def __init__(self, rows: IRows, server: str, elapsed: Callable[[], float]) -> None:
-        self._rows, self._server, self._elapsed = rows, server, elapsed
+        self._rows, self._server, self.elapsed = rows, server, elapsed
         self.epoch = 0
         """Of the lease; 0: none was acquired."""
         self._sure_until = float("-inf")
@@ -38,12 +38,12 @@ class ServerLease:
     @property
     def is_sure(self) -> bool:
         """Whether no other server may have taken over what this one has."""
-        return self._elapsed() < self._sure_until
+        return self.elapsed() < self._sure_until
 
     @property
     def left_s(self) -> float | None:
         """What is left of it, at least; None: it was lost, or given up."""
-        left = self._sure_until - self._elapsed() + LEASE_S - SURE_S
+        left = self._sure_until - self.elapsed() + LEASE_S - SURE_S
         return left if left > 0 else None
 
     async def acquire(self, epoch: int) -> None:
@@ -52,7 +52,7 @@ class ServerLease:
             if name == self._server:
                 await self._end(other)
         for _ in range(TRIES):
-            begun = self._elapsed()
+            begun = self.elapsed()
             try:
                 found = await self._rows.add(SERVERS, (epoch,), {"name": self._server}, LEASE_S)
             except Unanswered:
@@ -66,7 +66,7 @@ class ServerLease:
     async def renew(self) -> bool:
         """Renew it. Return False where it was void: others may have taken over. Raises `NotDone`, `Unanswered`: it may
         become so, unless it is renewed again soon."""
-        begun = self._elapsed()
+        begun = self.elapsed()
         mine = {"name": self._server}
         found = await self._rows.change(SERVERS, (self.epoch,), mine, mine, LEASE_S)
         if found is None:
