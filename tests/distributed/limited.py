@@ -13,6 +13,7 @@ from twisted.internet.task import Clock
 from mailismus.queue.providers.distributed.identity.lease import RENEW_S, ServerLease
 from mailismus.queue.providers.distributed.limits.keeping import LimitKeeping
 from mailismus.queue.providers.distributed.limits.part import LimitPart
+from mailismus.queue.providers.distributed.news import ServerNews
 from mailismus.queue.providers.distributed.regular import Regular
 from mailismus.queue.providers.distributed.sharing import ServerSharing
 from tests.deliver.harness import Bench
@@ -50,12 +51,13 @@ class LimitedServer:
         self.clients = world.server(self.host)
         stores = self.clients.stores
         self.lease = ServerLease(stores.rows, name, self.host.seconds)
-        self.sharing = ServerSharing(stores, self.lease, self.host)
+        news = ServerNews(stores.broker, self.host)
+        self.sharing = ServerSharing(stores.rows, news, LimitKeeping(stores.rows, self.lease, news, self.host))
         self.uses: dict[str, tuple[Use, LimitPart]] = {}
         world.wait(self.lease.acquire(epoch))
         self._renewing = Regular(RENEW_S, self.host, "no lease")
         self._renewing.start(self._renew, RENEW_S)
-        self.sharing.start()
+        self.limits.listen(lambda: None)
 
     async def _renew(self) -> None:
         if not await self.lease.renew():

@@ -8,9 +8,11 @@ from twisted.internet.task import Clock
 from mailismus.errors import Unavailable
 from mailismus.queue.providers.distributed.format.tables import NEWS
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
+from mailismus.queue.providers.distributed.limits.keeping import LimitKeeping
+from mailismus.queue.providers.distributed.news import ServerNews
 from mailismus.queue.providers.distributed.sharing import ServerSharing
 from tests.distributed.models.fates import Fate
-from tests.distributed.world import World
+from tests.distributed.world import Server, World
 
 
 class SharingWorld(World):
@@ -19,10 +21,12 @@ class SharingWorld(World):
     def __init__(self) -> None:
         super().__init__()
         self.servers = self.server(), self.server()
-        leases = [ServerLease(server.rows, "name", self.clock.seconds) for server in self.servers]
-        pairs = zip(self.servers, leases, strict=True)
-        self.one, self.two = (ServerSharing(server.stores, lease, self.clock) for server, lease in pairs)
+        self.one, self.two = (self._share(server) for server in self.servers)
         self.heard: list[bytes] = []
+
+    def _share(self, server: Server) -> ServerSharing:
+        news, lease = ServerNews(server.broker, self.clock), ServerLease(server.rows, "name", self.clock.seconds)
+        return ServerSharing(server.rows, news, LimitKeeping(server.rows, lease, news, self.clock))
 
     def pass_s(self, seconds: float) -> None:
         clock: Clock = self.clock

@@ -93,7 +93,7 @@ ROOMS = {
     "queue.providers.clustered.fsck": ("evidence", "repairs", "findings", OWN),
     "queue.providers.log": ("format", "index", "commit", "read", "recovery", "control", "conversion", OWN, "fsck", "entry"),
     "queue.providers.distributed": (
-        *("stores", "regular", "format", "circuits", "view", "identity", "limits", "setup", "counts"),
+        *("stores", "regular", "format", "news", "circuits", "view", "identity", "limits", "setup", "counts"),
         *("enqueue", "content", "due", "hand", "settle", "browse"),
         OWN,
         *("stopped", "dump", "fsck"),

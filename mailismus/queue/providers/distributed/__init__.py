@@ -5,6 +5,7 @@ Rooms, bottom first:
     stores      what the queue asks of a broker, a database and an object store: interfaces and clients
     regular     what is done each so many seconds
     format      tables, slices, triggers, marks and due rows. Pure
+    news        what servers tell each other
     circuits    a store that fails is left alone, and probed
     view        the settings of slices and buckets, and the record of what they were
     identity    epochs, the ids of messages, leases, claims, tasks, the database's clock

@@ -49,6 +49,8 @@ from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.identity.notes import NoteWriting
 from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
 from mailismus.queue.providers.distributed.identity.tasks import ServerTasks
+from mailismus.queue.providers.distributed.limits.keeping import LimitKeeping
+from mailismus.queue.providers.distributed.news import ServerNews
 from mailismus.queue.providers.distributed.parts import DistributedParts
 from mailismus.queue.providers.distributed.probes import make_probes
 from mailismus.queue.providers.distributed.provider import DistributedQueue
@@ -224,6 +226,7 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
     def count() -> Deferred[Summary]:
         return Deferred.fromCoroutine(count_by_rows(rows, starts, counts, ""))
 
+    news = ServerNews(stores.broker, reactor)
     notes = NoteWriting(rows, lease, terms.name, held, circuits.words, reactor)
     duties = Duties(
         *(lease, ids, consumers, hand, owning, firing, starts, view, reactor, terms.chance),
@@ -262,7 +265,7 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
             hurrying=hurrying,
             duties=duties,
             notes=notes,
-            sharing=ServerSharing(stores, lease, reactor),
+            sharing=ServerSharing(rows, news, LimitKeeping(rows, lease, news, reactor)),
             sizes=QueueSizes(count, reactor, is_wanted=terms.wants_sizes),
         )
     )

@@ -98,7 +98,6 @@ class DistributedQueue:
         parts.notes.start()
         parts.recounting.start()
         parts.sizes.start()
-        parts.sharing.start()
         self._is_open = True
         for consumer in parts.consumers:
             await consumer.start()

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -23,6 +22,7 @@ from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.limits.cutting import Need, cut, goal_of, left, without_dead
 from mailismus.queue.providers.distributed.limits.part import LOOK_AGAIN_S, REFRESH_S, TTL_S, LimitPart, Seen
 from mailismus.queue.providers.distributed.limits.row import Division, decode
+from mailismus.queue.providers.distributed.news import ServerNews
 from mailismus.queue.providers.distributed.regular import Regular
 from mailismus.queue.providers.distributed.stores.failure import NotDone
 from mailismus.queue.providers.distributed.stores.rows import IRows
@@ -40,19 +40,11 @@ _NEWS = b"part "
 _ENDED_S, DENIED_S = 1, 120
 
 
-class News(Protocol):
-    """What servers tell each other."""
-
-    def tell(self, news: bytes) -> None: ...
-    def listen(self, on_news: Callable[[bytes], None]) -> None: ...
-
-
 class LimitKeeping:
-    """`ILimits` of one server."""
+    """`ILimits` of one server. Nothing is done before somebody listens."""
 
-    def __init__(self, rows: IRows, lease: ServerLease, reactor: IReactorTime) -> None:
-        self._rows, self._lease, self._reactor = rows, lease, reactor
-        self._news: News | None = None
+    def __init__(self, rows: IRows, lease: ServerLease, news: ServerNews, reactor: IReactorTime) -> None:
+        self._rows, self._lease, self._news, self._reactor = rows, lease, news, reactor
         self._looking = Regular(LOOK_S, reactor, "parts of limits can't be kept")
         self.parts: dict[str, LimitPart] = {}
         """Those that are held or asked for."""
@@ -78,6 +70,9 @@ class LimitKeeping:
 
     def listen(self, on_change: Callable[[], None]) -> None:
         self._on_change.append(on_change)
+        if len(self._on_change) == 1:
+            self._news.listen(self._hear)
+            self._looking.start(self._turn, LOOK_S)
 
     # ------------------------------------------------------------------ of parts (`part.PartAsker`)
 
@@ -96,12 +91,6 @@ class LimitKeeping:
         self._looking.do(self._look())
 
     # ------------------------------------------------------------------ life
-
-    def start(self, news: News) -> None:
-        """Begin."""
-        self._news = news
-        news.listen(self._hear)
-        self._looking.start(self._turn, LOOK_S)
 
     def close(self) -> Deferred[None]:
         """Give all back. Nothing is in use any more. Never fails."""
@@ -285,8 +274,7 @@ class LimitKeeping:
         part.told()
 
     def _tell_others(self, part: LimitPart) -> None:
-        if self._news is not None:
-            self._news.tell(b"%b%d %b" % (_NEWS, self._lease.epoch, part.use.name.encode()))
+        self._news.tell(b"%b%d %b" % (_NEWS, self._lease.epoch, part.use.name.encode()))
 
     def _hear(self, news: bytes) -> None:
         if self._is_closed or not news.startswith(_NEWS):
