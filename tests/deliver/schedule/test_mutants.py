@@ -52,7 +52,7 @@ MUTANTS = (
     ),
     Mutant(choice, "return pick([host for host in free if host.connections == fewest])", "return pick(free)"),
     Mutant(choice, "    if not limits.window.allows(limits.mx_set.connections, now):\n        return []\n", ""),
-    Mutant(choice, "if host.may_have_more(most, now)]", "]"),
+    Mutant(choice, "if host.may_have_more(most, now, limits.scope)]", "]"),
     Mutant(choice, "most = limits.server_limit or NO_LIMIT", "most = limits.server_limit or 20"),
     Mutant(choice, "return max(fewer, key=_age, default=newest)", "return newest"),
     Mutant(choice, "return max(fewer, key=_age, default=newest)", "return min(fewer, key=_age, default=newest)"),

@@ -68,6 +68,11 @@ class _HostCall:
             self._is_called = True
             self._call()
 
+    def reset(self, delay: float) -> None:
+        """It comes so much later from now."""
+        if self.active() and self._of_world is not None and self._of_world.active():
+            self._of_world.reset(delay)
+
     def active(self) -> bool:
         """Whether it will come."""
         return not (self._is_called or self._is_cancelled)

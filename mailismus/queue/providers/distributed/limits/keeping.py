@@ -193,7 +193,7 @@ class LimitKeeping:
 
     async def _seen(self, part: LimitPart) -> Seen:
         """The row. Behind a write without an answer it is as it was before that: another write tells. Raises `NotDone`."""
-        if part.seen is not None and (part.is_doubtful or not part.is_stale):
+        if part.seen is not None and (part.is_doubtful or part.is_fresh):
             return part.seen
         part.read()
         try:

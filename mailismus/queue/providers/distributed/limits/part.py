@@ -27,6 +27,8 @@ REFRESH_S = 900.0
 """A row is written anew so long before it would go by itself, and its part is not believed for longer than that."""
 UNHEARD_S = 15.0
 """After this time a row is read again of which this server has more than others could: their news may not have come."""
+FRESH_S = 0.5
+"""So long a row is believed to be as it was seen."""
 LOOK_AGAIN_S = 2.0
 """Between looks at a row while a server wants more."""
 
@@ -126,6 +128,11 @@ class LimitPart:
         return servers > 1 and self.size > self.limit // servers and now - self._read_at > UNHEARD_S
 
     @property
+    def is_fresh(self) -> bool:
+        """Whether the row was seen just now."""
+        return not self.is_stale and self._lease.elapsed() - self._read_at < FRESH_S
+
+    @property
     def is_shrinking(self) -> bool:
         """Whether more of it is to be given back as soon as that is not in use."""
         return self.size > self._goal
@@ -191,6 +198,7 @@ class LimitPart:
         size = mine.part if mine is not None else 0
         self.seen, self.division = seen, division
         self.size, self.epoch, self.is_doubtful = size, epoch, False
+        self._read_at = self._lease.elapsed()
         if begun is not None:
             self.written_at, self._believed_until = begun, begun + TTL_S - REFRESH_S
 
