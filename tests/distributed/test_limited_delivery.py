@@ -78,9 +78,8 @@ def test_what_a_killed_server_had_of_a_rate_the_other_sends() -> None:
     trial.run(180)
     assert trial.most_in_60_s() <= 60
     minutes = [trial.taken_between(killed_at + at, killed_at + at + 60) for at in (0, 60, 120)]
-    print("taken in the minutes behind the kill", minutes)
-    assert minutes[1] >= 50
-    assert minutes[2] >= 56
+    assert minutes[1] >= 51
+    assert minutes[2] >= 54  # as many as a server alone sends in steps of this clock
 
 
 def test_recipients_never_more_than_the_rate_over_both() -> None:
