@@ -106,7 +106,7 @@ MUTANTS = (
     Mutant(host, "return self.endpoint.failures or self.misses", "return self.endpoint.failures", test_profiles),
     Mutant(host, "(self.misses > 0 and not self.standing)", "False", test_profiles),
     Mutant(host, "self.missed_at >= self.endpoint.died_at", "True", test_profiles),
-    Mutant(endpoint, "return count < most and", "return count <= most and"),
+    Mutant(endpoint, "if count >= most or", "if count > most or"),
     Mutant(endpoint, "(window is None or window.allows(count, now))", "True"),
     Mutant(sorted_connections, "if backlog <= listed[number].jobs < jobs", "if backlog <= listed[number].jobs <= jobs"),
     Mutant(sorted_connections, "if backlog <= listed[number].jobs < jobs", "if listed[number].jobs < jobs"),
