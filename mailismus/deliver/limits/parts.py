@@ -43,7 +43,9 @@ class SharedMeters:
 
     def meter(self, limit: int, *, of_recipients: bool) -> Meter:
         name = name_of_limit("recipients" if of_recipients else "messages", self.of, self.scope)
-        return SharedMeter(limit, name, self.shared, is_even=not of_recipients)
+        meter = SharedMeter(limit, name, self.shared.monotonic, is_even=not of_recipients)
+        meter.share(self.shared.limits)
+        return meter
 
     def most_recipients(self, limit: int) -> int:
         servers = self.shared.limits.servers
@@ -120,12 +122,18 @@ class SharedMeter(Meter):
 
     __slots__ = ("_monotonic", "_part", "_whole", "is_even", "lasts_s", "name")
 
-    def __init__(self, limit: int, name: str, shared: SharedLimits, *, is_even: bool) -> None:
+    _part: ILimitPart
+
+    def __init__(self, limit: int, name: str, monotonic: Callable[[], float], *, is_even: bool) -> None:
+        """It is used behind `share`."""
         self._whole = limit
         super().__init__(limit)
-        self.name, self._monotonic = name, shared.monotonic
+        self.name, self._monotonic = name, monotonic
         self.lasts_s, self.is_even = SPAN_S, is_even
-        self._part = shared.limits.part(self)
+
+    def share(self, limits: ILimits) -> None:
+        """Take a part of these limits."""
+        self._part = limits.part(self)
 
     def use_limit(self, limit: int) -> None:
         """As `Meter.use_limit`, of the whole."""

@@ -114,7 +114,9 @@ class DestDb:
         """The endpoint at this address and port: one object for all profiles."""
         endpoint = self._endpoints.get((address, port))
         if endpoint is None:
-            endpoint = self._endpoints[address, port] = Endpoint(address, port, self._shared)
+            endpoint = self._endpoints[address, port] = Endpoint(address, port)
+            if self._shared is not None:
+                endpoint.share(self._shared)
         return endpoint
 
     def hosts(self) -> list[Host]:

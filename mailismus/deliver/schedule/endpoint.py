@@ -29,10 +29,9 @@ class Endpoint:
         *("port", "reply", "standing", "trial", "window"),
     )
 
-    def __init__(self, address: str, port: int, limits: ILimits | None = None) -> None:
-        """`limits`: those that hold over all servers; None: they are this server's."""
+    def __init__(self, address: str, port: int) -> None:
         self.address, self.port = address, port
-        self.parts = None if limits is None or not port else ConnectionParts(limits, f"{address} {port}", self)
+        self.parts: ConnectionParts | None = None
         """Its part of each limit; None: all of it."""
         self.window: Window | None = None
         """How many connections it may have, by what it said up to EHLO; None: it never refused one."""
@@ -79,6 +78,11 @@ class Endpoint:
         self.trial = connection
 
     # ------------------------------------------------------------------ limits
+
+    def share(self, limits: ILimits) -> None:
+        """Have only a part of each limit from now on: these hold over all servers. A Unix socket is no other server's."""
+        if self.port:
+            self.parts = ConnectionParts(limits, f"{self.address} {self.port}", self)
 
     def adopt_window(self, state: WindowState, now: float) -> None:
         """Begin with the window of another process."""

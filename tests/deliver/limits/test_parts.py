@@ -53,9 +53,15 @@ class Limits:
 HOST = "connections 192.0.2.1 25"
 
 
+def shared_endpoint(address: str, port: int, limits: Limits) -> Endpoint:
+    endpoint = Endpoint(address, port)
+    endpoint.share(limits)
+    return endpoint
+
+
 def test_a_host_has_as_many_connections_as_its_part() -> None:
     limits = Limits()
-    endpoint = Endpoint("192.0.2.1", 25, limits)
+    endpoint = shared_endpoint("192.0.2.1", 25, limits)
     assert not endpoint.may_have_more(20, 0.0)
     part = limits.parts[HOST]
     assert part.wishes == 1
@@ -73,7 +79,7 @@ def test_a_host_has_as_many_connections_as_its_part() -> None:
 
 def test_at_its_own_limit_a_host_wants_no_more() -> None:
     limits = Limits(first=20)
-    endpoint = Endpoint("192.0.2.1", 25, limits)
+    endpoint = shared_endpoint("192.0.2.1", 25, limits)
     endpoint.connected()
     assert not endpoint.may_have_more(1, 0.0)
     assert not limits.parts
@@ -81,7 +87,7 @@ def test_at_its_own_limit_a_host_wants_no_more() -> None:
 
 def test_without_a_limit_nothing_is_asked() -> None:
     limits = Limits()
-    endpoint = Endpoint("192.0.2.1", 25, limits)
+    endpoint = shared_endpoint("192.0.2.1", 25, limits)
     assert endpoint.may_have_more(NO_LIMIT, 0.0)
     assert not limits.parts
     assert not endpoint.has_surplus
@@ -89,13 +95,13 @@ def test_without_a_limit_nothing_is_asked() -> None:
 
 def test_a_socket_of_this_machine_is_no_other_servers() -> None:
     limits = Limits()
-    assert Endpoint("/run/lmtp", 0, limits).may_have_more(20, 0.0)
+    assert shared_endpoint("/run/lmtp", 0, limits).may_have_more(20, 0.0)
     assert not limits.parts
 
 
 def test_a_limit_of_a_destination_is_one_of_its_own() -> None:
     limits = Limits(first=1)
-    endpoint = Endpoint("192.0.2.1", 25, limits)
+    endpoint = shared_endpoint("192.0.2.1", 25, limits)
     assert endpoint.may_have_more(20, 0.0)
     assert endpoint.may_have_more(5, 0.0, b"*.mail.example,mail.example")
     assert set(limits.parts) == {HOST, f"{HOST} *.mail.example,mail.example"}
@@ -103,7 +109,7 @@ def test_a_limit_of_a_destination_is_one_of_its_own() -> None:
 
 def test_a_part_keeps_no_host_in_memory() -> None:
     limits = Limits(first=1)
-    endpoint = Endpoint("192.0.2.1", 25, limits)
+    endpoint = shared_endpoint("192.0.2.1", 25, limits)
     endpoint.connected()
     assert endpoint.may_have_more(20, 0.0) is False
     use = limits.parts[HOST].use
