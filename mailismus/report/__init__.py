@@ -9,6 +9,7 @@ Modules, each with what it is:
     delivery_status     the part for programs. Pure
     excerpt             the part that returns the message. Pure
     compose             the whole report. Pure
+    pause               how long what failed is left alone. Pure
     task                takes bounces, writes reports
     metrics             metrics of reporting
 """

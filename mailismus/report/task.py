@@ -8,7 +8,9 @@
 - At most `LIMIT` reports are made at the same time, fewer if they are large. At most `queuecache` bounces are held; those of
   one message stay together and may exceed it.
 - Bounces are reported as soon as the queue announces them; the intervals only limit how long one can be overlooked. After a
-  failure of the queue nothing is tried for `interval_error`, and waiting bounces are given back.
+  failure of the queue nothing is tried for a while, and waiting bounces are given back: for a second at first, then for as
+  long again as nothing could be reported, at most for `interval_error`. A report whose content can't be read waits as long,
+  and no other one waits for it.
 - Bounces that another server may have by now are given back.
 - A content is read only as far as it is returned. A report of many recipients is composed in many turns of the reactor, so
   that other work does not wait for it.
@@ -41,6 +43,7 @@ from mailismus.queue.content import IContent
 from mailismus.queue.interface import Area, Message
 from mailismus.report.compose import Origin, Report, compose_in_steps
 from mailismus.report.excerpt import Excerpt, make_excerpt, max_stored_bytes, wanted_bytes
+from mailismus.report.pause import pause_s
 from mailismus.report.queue_seam import ReportQueue
 
 LIMIT = 10
@@ -110,6 +113,8 @@ class ReportTask:
         """Whether there may be more to take."""
         self._empty_takes = 0
         self._not_before = 0.0
+        self._failing_since: float | None = None
+        """When the queue failed first since bounces were last ended, in monotonic seconds."""
         self._unreadable_since: dict[SpoolId, float] = {}
         """Since when each message can't be read, in monotonic seconds."""
         self._poll: IDelayedCall | None = None
@@ -200,13 +205,18 @@ class ReportTask:
         self._not_before = self._monotonic() + self._settings.interval_error_s
         self._schedule_pump()
 
-    def _pause(self, sentence: str, failure: Failure) -> None:
-        """Stop for a while after a failure of the queue."""
+    def _pause(self, sentence: str, failure: Failure) -> float:
+        """Stop for a while after a failure of the queue. Return for how many seconds."""
         self.log.warn(sentence, error=str(failure.value))
-        self._not_before = self._monotonic() + self._settings.interval_error_s
+        now = self._monotonic()
+        if self._failing_since is None:
+            self._failing_since = now
+        wait_s = pause_s(now - self._failing_since, self._settings.interval_error_s)
+        self._not_before = now + wait_s
         while self._pending:
-            self._give_back(self._pending.popleft(), self._settings.interval_error_s)
+            self._give_back(self._pending.popleft(), wait_s)
         self._schedule_pump()
+        return wait_s
 
     def _listen(self) -> None:
         if self._is_running and not self._is_listening:
@@ -262,8 +272,8 @@ class ReportTask:
             else:
                 await self._discard(message)
         except StorageError:
-            self._give_back(message, self._settings.interval_error_s)
-            self._pause("No report can be made: {error}", Failure())  # type: ignore[no-untyped-call]  # Twisted's
+            wait_s = self._pause("No report can be made: {error}", Failure())  # type: ignore[no-untyped-call]  # Twisted's
+            self._give_back(message, wait_s)
         except Exception:  # a bug must neither lose a bounce nor hold it for ever
             self.log.failure("{spool_id}: reporting failed unexpectedly", spool_id=format_spool_id(message.spool_id))
             self._give_back(message, self._settings.interval_error_s)
@@ -283,7 +293,7 @@ class ReportTask:
                 spool_id=format_spool_id(message.spool_id),
                 error=str(error),
             )
-            self._give_back(message, self._settings.interval_error_s)
+            self._give_back(message, self._unreadable_pause_s(message.spool_id))
             return
         draft = self._queue.draft()
         now = int(self._clock.seconds())
@@ -310,7 +320,7 @@ class ReportTask:
             for entry in message.entries:
                 self._audit.write(audited_bounce(Action.REPORTED, message, entry, draft.spool_id))
         self.counters.count_report(len(message.entries))
-        self.held -= len(message.entries)
+        self._have_ended(message)
 
     async def _compose(self, spool_id: SpoolId, message: Message, excerpt: Excerpt | None, now: int) -> Report:
         """Compose the report of these bounces, in many turns of the reactor if there are many recipients."""
@@ -328,7 +338,11 @@ class ReportTask:
                 action = Action.DISCARDED if message.sender else Action.REPORT_DISCARDED
                 self._audit.write(audited_bounce(action, message, entry))
         self.counters.count_discarded(len(message.entries))
+        self._have_ended(message)
+
+    def _have_ended(self, message: Message) -> None:
         self.held -= len(message.entries)
+        self._failing_since = None
 
     async def _read(self, message: Message) -> Excerpt | None:
         """The excerpt of the content; None: the content is lost."""
@@ -359,6 +373,12 @@ class ReportTask:
         if len(since) > REMEMBERED:
             del since[next(iter(since))]
         return False
+
+    def _unreadable_pause_s(self, spool_id: SpoolId) -> float:
+        """Return the seconds until a content is read again: the longest where there are too many to be remembered."""
+        longest_s, since = self._settings.interval_error_s, self._unreadable_since
+        now = self._monotonic()
+        return longest_s if len(since) >= REMEMBERED else pause_s(now - since.get(spool_id, now), longest_s)
 
     def _give_back(self, message: Message, delay_s: float) -> None:
         count = len(message.entries)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -288,7 +289,7 @@ def test_what_nobody_tells_of_is_found_by_the_poll() -> None:
     assert len(bench.reports()) == 2
 
 
-def test_a_queue_that_can_not_take_the_report_is_left_alone_for_a_while() -> None:
+def test_a_queue_that_can_not_take_the_report_is_left_alone_as_long_again_as_the_trouble_has_lasted() -> None:
     bench = Bench()
     for _ in range(LIMIT + 5):
         bench.fail()
@@ -302,31 +303,43 @@ def test_a_queue_that_can_not_take_the_report_is_left_alone_for_a_while() -> Non
         return draft()
 
     bench.queue.draft = count  # type: ignore[method-assign]  # counted
-    bench.run(100.0)
-    assert len(asked) == 1
+    bench.run(1000.0)
+    waited = [later - sooner for sooner, later in itertools.pairwise(asked)]
+    assert waited == pytest.approx([1, 1, 2, 4, 8, 16, 32, 64, 128, 180, 180, 180, 180], abs=0.5)
     assert bench.reports() == []
     assert len(bench.entries(Area.BOUNCES)) == LIMIT + 5
     assert bench.task.held == 0
     assert bench.queue.out_count == 0
-    assert bench.task.counters.given_back == LIMIT + 5
+    assert bench.task.counters.given_back == len(asked) * (LIMIT + 5)
     bench.provider.mend()
-    bench.run(70.0)
-    assert bench.reports() == []
-    bench.run(200.0)
+    bench.run(185.0)
     assert len(bench.reports()) == LIMIT + 5
     assert bench.entries(Area.BOUNCES) == []
 
 
-def test_a_commit_that_fails_is_tried_again_later() -> None:
+def test_a_commit_that_fails_is_tried_again_soon() -> None:
     bench = Bench()
     bench.fail()
     bench.provider.fail_next_commit()
     bench.task.start()
-    bench.run(170.0)
+    bench.run(0.5)
     assert bench.reports() == []
     assert len(bench.entries(Area.BOUNCES)) == 1
-    bench.run(30.0)
+    bench.run(1.0)
     assert len(bench.reports()) == 1
+
+
+def test_a_failure_behind_a_report_is_a_trouble_of_its_own(bench: Bench) -> None:
+    bench.fail()
+    bench.provider.break_down()
+    bench.run(60.0)
+    bench.provider.mend()
+    bench.run(60.0)
+    assert len(bench.reports()) == 1
+    bench.fail()
+    bench.provider.fail_next_commit()
+    bench.run(1.5)
+    assert len(bench.reports()) == 2
 
 
 class BadContents(MemoryQueue):
@@ -364,8 +377,19 @@ def test_a_content_that_can_not_be_read_now_waits_and_nothing_waits_for_it() -> 
     bench.run(1.0)
     assert [recipient for recipient, _, _ in bench.reports()] == [b"other@a.example"]
     provider.trouble = None
-    bench.run(185.0)
+    bench.run(3.0)
     assert len(bench.reports()) == 2
+
+
+def test_where_too_many_contents_can_not_be_read_each_waits_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mailismus.report.task.REMEMBERED", 1)
+    bench, provider = with_bad_content(Unavailable("Input/output error"))
+    bench.run(10.0)
+    provider.trouble = None
+    bench.run(160.0)
+    assert bench.reports() == []
+    bench.run(15.0)
+    assert len(bench.reports()) == 1
 
 
 def test_a_content_that_can_never_be_read_is_reported_without_it_after_a_day() -> None:

@@ -18,7 +18,10 @@ INTERVAL_HIGH = Setting(
     "Delay before the queue is asked again when it had none. New bounces are reported at once.",
 )
 INTERVAL_ERROR = Setting(
-    "interval_error", kinds.time("100ms"), "3m", "Delay before the queue is asked again after an error."
+    "interval_error",
+    kinds.time("100ms"),
+    "3m",
+    "Longest delay before reports are tried again after an error: a second at first, then as long again as it has lasted.",
 )
 DELAY_START = Setting("delay_start", kinds.time("0"), "0", "Delay between the start and the first report. 0: none.")
 GENERATE_NDR = Setting("generate_ndr", kinds.BOOLEAN, "Y", "Y: send non-delivery reports. N: discard bounces and log them.")
