@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mailismus.errors import StartError, Unavailable
 from mailismus.mail.ids import QueueId
-from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.interface import Area, Placement, Settlement
 from mailismus.queue.providers.distributed.format.tables import (
     BROWSE_START,
     DEAD,
@@ -311,3 +311,16 @@ def test_drafts_have_a_budget(harness: ModelHarness, bench: Bench) -> None:
     assert budget.used == 0
     bench.put(content=b"z" * 600)
     assert budget.used == 0
+
+
+@pytest.mark.parametrize("area", [Area.INCOMING, Area.HELD])
+def test_a_message_of_one_share_that_has_index_rows_leaves_none(harness: ModelHarness, bench: Bench, area: Area) -> None:
+    """One that was begun in an earlier slice, or is put in elsewhere."""
+    submission = bench.submission(placements=(Placement(1, area, bench.now(), 0, None, b"-"),))
+    harness.advance(3600)
+    bench.commit([submission])
+    assert len(rows(harness, MAILS)) == 1
+    bench.remove([QueueId(submission.draft.spool_id, 1)])
+    harness.advance(1)
+    assert rows(harness, MAILS) == []
+    assert harness.world.objects.objects == {}

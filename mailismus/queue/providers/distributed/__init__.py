@@ -18,6 +18,7 @@ Rooms, bottom first:
     hand        the shares that the broker told of, and their entries in memory
     settle      how entries end, or move into another share
     browse      listings, counts, flushes, the clean-up of slices, and queues of the broker that are filled again
+    sweep       contents that nothing names are removed
     commits     commits of messages and settlements, and how their ends are told
     sharing     what servers have in common beside the mail
     duties      leases are renewed, what is here for long is claimed, the browse starts are moved

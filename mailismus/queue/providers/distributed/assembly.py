@@ -13,6 +13,7 @@ from twisted.logger import Logger
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Summary
 from mailismus.queue.providers.distributed.admission import MailAdmission
+from mailismus.queue.providers.distributed.browse.carrying import Carrying
 from mailismus.queue.providers.distributed.browse.counting import count_by_rows
 from mailismus.queue.providers.distributed.browse.forgotten import Forgotten
 from mailismus.queue.providers.distributed.browse.hurry import Hurrying
@@ -58,6 +59,8 @@ from mailismus.queue.providers.distributed.settle.finding import ShareFinding
 from mailismus.queue.providers.distributed.settle.settling import ShareSettling
 from mailismus.queue.providers.distributed.sharing import ServerSharing
 from mailismus.queue.providers.distributed.stores.stores import Stores
+from mailismus.queue.providers.distributed.sweep.naming import ContentNaming
+from mailismus.queue.providers.distributed.sweep.sweeping import ContentSweep
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 from mailismus.queue.providers.distributed.view.current import CurrentView
 from mailismus.queue.providers.distributed.view.history import ViewHistory
@@ -177,7 +180,7 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
     consumers = tuple(
         AreaConsumer(stores.broker, area, terms.prefetch, reactor, loading.add, hand.drop_lost, trouble) for area in Area
     )
-    finding = ShareFinding(rows, view.bucket_counts)
+    finding = ShareFinding(rows, view.bucket_counts, ids.own_slice)
 
     def on_over(spool_id: SpoolId) -> None:
         kept.forget(spool_id)
@@ -260,9 +263,11 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
             contents=StoredContents(stores.objects, kept, absent, find, lives),
             starts=starts,
             searching=searching,
+            sweep=ContentSweep(stores, ContentNaming(rows, finding), hurrying, lease, reactor, now),
             counts=counts,
             recounting=Recounting(rows, counts, starts, finding, own_clock, reactor),
             hurrying=hurrying,
+            carrying=Carrying(hurrying, settling, view.reading, lambda: lease.is_sure, now, duties.move_starts, reactor),
             duties=duties,
             notes=notes,
             sharing=ServerSharing(rows, news, LimitKeeping(rows, lease, news, reactor)),

@@ -70,10 +70,11 @@ class Duties:
     def finished(self, outcomes: int) -> None:
         """So many outcomes were written."""
         if self._chance() * self._pace() < outcomes:
-            Deferred.fromCoroutine(self._move()).addErrback(self._not_moved)
+            Deferred.fromCoroutine(self.move_starts()).addErrback(self._not_moved)
 
-    async def _move(self) -> None:
-        """Move the browse starts, by what other servers have moved, and by the settings that they use."""
+    async def move_starts(self) -> None:
+        """Move the browse starts, by what other servers have moved, and by the settings that they use. Raises `NotDone`,
+        `Unanswered`."""
         await self._view.look()  # another server may write into more buckets by now
         await self._starts.load()
         await self._starts.move()

@@ -65,6 +65,16 @@ METRICS: tuple[Metric[DistributedQueue], ...] = (
         "Queues of the broker that were lost and filled again by this server.",
         lambda q: q.parts.refilling.refilled,
     ),
+    counter(
+        "mailismus_distributed_carried_total",
+        "Entries that waited for over a day and were moved into the present slice by this server.",
+        lambda q: q.parts.carrying.carried,
+    ),
+    counter(
+        "mailismus_distributed_swept_contents_total",
+        "Contents that no message had and that this server removed.",
+        lambda q: q.parts.sweep.removed,
+    ),
     gauge("mailismus_distributed_shares", "Shares in the hand of this server.", lambda q: len(q.parts.hand.shares)),
     gauge(
         "mailismus_distributed_entries",

@@ -8,6 +8,7 @@ import attrs
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.queue.providers.distributed.admission import MailAdmission
+from mailismus.queue.providers.distributed.browse.carrying import Carrying
 from mailismus.queue.providers.distributed.browse.hurry import Hurrying
 from mailismus.queue.providers.distributed.browse.recounting import Recounting
 from mailismus.queue.providers.distributed.browse.refilling import Refilling
@@ -33,6 +34,7 @@ from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpool
 from mailismus.queue.providers.distributed.settle.settling import ShareSettling
 from mailismus.queue.providers.distributed.sharing import ServerSharing
 from mailismus.queue.providers.distributed.stores.stores import Stores
+from mailismus.queue.providers.distributed.sweep.sweeping import ContentSweep
 from mailismus.queue.providers.distributed.view.current import CurrentView
 from mailismus.queue.providers.distributed.watching import Watching
 from mailismus.spool.budget import Budget
@@ -68,9 +70,11 @@ class DistributedParts:
     contents: StoredContents
     starts: Starts
     searching: Searching
+    sweep: ContentSweep
     counts: CountKeeping
     recounting: Recounting
     hurrying: Hurrying
+    carrying: Carrying
     duties: Duties
     notes: NoteWriting
     sharing: ServerSharing

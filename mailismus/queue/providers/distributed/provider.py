@@ -97,6 +97,8 @@ class DistributedQueue:
         parts.duties.start()
         parts.notes.start()
         parts.recounting.start()
+        parts.carrying.start()
+        parts.sweep.start()
         parts.sizes.start()
         self._is_open = True
         for consumer in parts.consumers:
@@ -122,6 +124,8 @@ class DistributedQueue:
         parts.loading.close()
         parts.sizes.close()
         parts.recounting.close()
+        parts.carrying.close()
+        parts.sweep.close()
         await self._in_time(Deferred.fromCoroutine(parts.sharing.close()))
         await self._in_time(Deferred.fromCoroutine(parts.counts.close()))
         told = parts.notes.close()

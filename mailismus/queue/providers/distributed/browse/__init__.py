@@ -11,5 +11,6 @@ Modules:
     recounting  counts that may be wrong are made anew
     hurry       what waits is made due: flushes, and clocks that were set back
     forgotten   new mail that nothing brings back
+    carrying    what waits for long is moved into the present slice
     refilling   queues of the broker that were lost are filled again from the rows
 """

@@ -83,9 +83,12 @@ class Hurrying:
         async for living in self._all_of(Area.DEFERRED, gaps):
             yield living
 
-    async def living_in(self, area: Area, until: float | None = None) -> AsyncIterator[LivingShare]:
-        """All shares of an area of which something lives, up to the slice of a time. Raises `NotDone`."""
-        async for living in self._all_of(area, [], until):
+    async def living_in(
+        self, area: Area, until: float | None = None, gaps: list[Gap] | None = None
+    ) -> AsyncIterator[LivingShare]:
+        """All shares of an area of which something lives, up to the slice of a time. `gaps`: what can't be read is added.
+        Raises `NotDone`."""
+        async for living in self._all_of(area, [] if gaps is None else gaps, until):
             yield living
 
     async def _all_of(self, area: Area, gaps: list[Gap], until: float | None = None) -> AsyncIterator[LivingShare]:

@@ -3,8 +3,8 @@
     content start <= what may be removed <= browse start - keep        browse start: the first slice in which something lives
 
 *Rules*: a browse start is moved forwards alone, and never to the present slice nor into `GRACE_S` before it: a clock may be
-wrong, and a row may be late. What is removed is removed up to the end of its slice and a minute: a later row stays. The
-marks go behind their rows.
+wrong, and a row may be late. Rows are removed up to the end of their slice and a minute: a later one stays. The marks go
+behind their rows, whenever they were written.
 """
 
 from __future__ import annotations
@@ -106,8 +106,8 @@ class Starts:
         last = slice_start(self._browse[area] - self._keep_s, window)
         start = self._content[area]
         while start < last:
-            at = start + window + LATE_S
-            for table in (ENQUEUED, DELETED):
+            end, now = start + window + LATE_S, self._now() + LATE_S
+            for table, at in ((ENQUEUED, end), (DELETED, max(end, now))):
                 await self._rows.write([Erase(table, place.key, at) for place in self.places(area, start)])
             start += window
             await self._rows.write([Put(CONTENT_START, (area.value,), {"content_start": start}, start)])

@@ -75,9 +75,11 @@ class Hand:
             self._left(held.name)
         return held.take_deliveries()
 
-    def add(self, held: HeldShare, numbers: Collection[int] | None, now: float, *, is_due: bool) -> None:
+    def add(
+        self, held: HeldShare, numbers: Collection[int] | None, now: float, *, is_due: bool, is_told: bool = True
+    ) -> None:
         """Add entries of a share that was read: those that are left and not here. `numbers` None: all. `is_due`: they are
-        due, whatever their rows say."""
+        due, whatever their rows say. `is_told` False: nobody is told that they may be taken."""
         self.drop_over(held)
         now = max(now, kept_time(now))  # a time that was written may be one of this very millisecond
         share = held.whole
@@ -102,7 +104,7 @@ class Hand:
             for entry in entries:
                 known.shares[entry.number] = held
                 self.index.put(known, entry, now)
-        if any(entry.due_at <= now for entry in entries):
+        if is_told and any(entry.due_at <= now for entry in entries):
             self._came({share.area})
 
     def end_elsewhere(self, held: HeldShare) -> None:

@@ -154,6 +154,11 @@ class HandMessage(DueMessage):
         """By the number of the entry."""
         self.settling: Counter[int] = Counter()
 
+    def has_free(self, number: int, name: ShareName) -> bool:
+        """Whether an entry is here, as one of this share, and not out."""
+        held = self.shares.get(number)
+        return held is not None and held.name == name and number not in self.out
+
     def begin(self, entries: Sequence[Entry], held: HeldShare) -> None:
         """The first entries, of one share."""
         self.entries = {entry.number: entry for entry in entries}

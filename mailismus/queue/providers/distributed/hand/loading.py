@@ -1,6 +1,7 @@
 """From triggers to entries: in the order in which they came, as far as there is room, and as they are this server's.
 
-*Rules*: a message that no Mailismus has written, or that names a share of which nothing is there, goes to the dead queue.
+*Rules*: a message that no Mailismus has written, or that names a share of which nothing is there, goes to the dead queue;
+not that of a due row whose share may have been cleaned up.
 While the database is away triggers wait. What moved and lost against another share is marked removed. New mail that another
 server was told of, or may have been, waits until that one begins nothing of it any more without a claim; not where no other
 server has a lease. Whatever is claimed is read behind the claim.
@@ -39,6 +40,8 @@ AT_A_TIME = 64
 PAUSE_S = 1.0
 UNDER_WAY_S = 5.0
 """Until a share is looked at again whose origin has no mark yet: the database finishes batches within seconds."""
+OLD_S = 86_400.0
+"""A slice that is older may have been removed."""
 WAIT_S = 30.0
 """How long new mail waits that another server may have without a claim: longer than that trusts its trigger (`TRUST_S`)."""
 AREAS = frozenset(area.value for area in Area)
@@ -222,12 +225,20 @@ class TriggerLoading:
                 self._again(waiting, UNDER_WAY_S)
                 return
             self._hand.add(held, waiting.numbers, self._now(), is_due=True)
+        elif condition is Condition.UNKNOWN and self._may_be_cleaned_up(waiting):
+            pass  # it was over long before its time
         elif condition in (Condition.UNKNOWN, Condition.DAMAGED):
             held.drop(waiting.delivered)
             self._bury(waiting.body, waiting.delivered, f"the rows of its share are {condition.value}")
         elif condition is Condition.OVER:
             self._hand.end_elsewhere(held)
         self._hand.end_use(held)
+
+    def _may_be_cleaned_up(self, waiting: _Waiting) -> bool:
+        """Whether a due row outlived its share: one that was flushed and delivered, say."""
+        trigger = read_trigger(waiting.body)
+        is_old = waiting.held.name.place.slice_start < self._now() - OLD_S
+        return is_old and trigger is not None and trigger.is_from_row
 
     def _bury(self, body: bytes, delivered: Delivered, why: str) -> None:
         self._log.error(

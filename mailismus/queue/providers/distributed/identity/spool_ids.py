@@ -49,6 +49,10 @@ class ServerSpoolIds:
         """Where its epoch's messages begin."""
         return self._slices[spool_id >> COUNTER_BITS]
 
+    def own_slice(self, spool_id: SpoolId) -> float | None:
+        """The same; None: the epoch is not this server's."""
+        return self._slices.get(spool_id >> COUNTER_BITS)
+
     @property
     def _current(self) -> Epoch:
         if self._epoch is None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.distributed.format.share import ShareName, SharePlace, place_of, to_signed
+from mailismus.queue.providers.distributed.format.share import Share, ShareName, SharePlace, place_of, to_signed
 from mailismus.queue.providers.distributed.format.slices import bucket_of
 from mailismus.queue.providers.distributed.format.tables import ENQUEUED, EPOCHS, MAILS
 from mailismus.queue.providers.distributed.identity.epochs import COUNTER_BITS
@@ -17,10 +17,23 @@ PAGE = 1000
 
 
 class ShareFinding:
-    """Finds shares. `bucket_counts`: all that the view ever had."""
+    """Finds shares. `bucket_counts`: all that the view ever had; `own_slice`: where an epoch of this server begins, of a
+    message that came in here."""
 
-    def __init__(self, rows: IRows, bucket_counts: Callable[[], Sequence[int]]) -> None:
-        self._rows, self._bucket_counts = rows, bucket_counts
+    def __init__(
+        self,
+        rows: IRows,
+        bucket_counts: Callable[[], Sequence[int]],
+        own_slice: Callable[[SpoolId], float | None] = lambda spool_id: None,
+    ) -> None:
+        self._rows, self._bucket_counts, self._own_slice = rows, bucket_counts, own_slice
+
+    async def has_index(self, share: Share) -> bool:
+        """Whether a message that is this share alone has a row of the index. Raises `NotDone`."""
+        message, start = share.message, share.name.place.slice_start
+        if share.area is Area.INCOMING and self._own_slice(message.spool_id) == start:
+            return False
+        return bool(await self._rows.rows(MAILS, (to_signed(message.spool_id),), None, 1))
 
     async def shares_of(self, spool_id: SpoolId) -> list[ShareName]:
         """Those that may have entries. Raises `NotDone`."""

@@ -28,7 +28,7 @@ from mailismus.queue.providers.distributed.counts.numbers import left
 from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.enqueue.plan import closed_row
 from mailismus.queue.providers.distributed.enqueue.steps import LATE_S, PAUSE_S, EnqueueClock
-from mailismus.queue.providers.distributed.format.due import DueKind
+from mailismus.queue.providers.distributed.format.due import SLOT_S, DueKind, due_row, due_share
 from mailismus.queue.providers.distributed.format.marks import Marks, removed_mark
 from mailismus.queue.providers.distributed.format.share import Share, ShareName, to_signed
 from mailismus.queue.providers.distributed.format.tables import DELETED, MAILS
@@ -142,7 +142,34 @@ class ShareSettling:
         for name in await self._finding.shares_of(spool_id):
             await self.bring_of(name, missing)
 
-    async def bring_ours(self, name: ShareName, numbers: Collection[int]) -> bool:
+    async def carry(self, share: Share, numbers: Collection[int]) -> int:
+        """Move these entries of a share into the present slice, as they are; return how many: those that are out stay, and
+        all where another server has the share. Raises `NotDone`."""
+        spool_id, name = share.message.spool_id, share.name
+        async with self.lock(spool_id):
+            if not await self.bring_ours(name, numbers, is_told=False):
+                return 0
+            known = self._hand.index.messages.get(spool_id)
+            entries = [] if known is None else [known.entries[one] for one in numbers if known.has_free(one, name)]
+            moved = 0
+            for batch in await self.begin(spool_id, {entry.number: _same(entry, share) for entry in entries}):
+                with self.counting(batch):
+                    begun = self._clock.elapsed()
+                    await self.write_surely(batch.writes)
+                    await self.complete(spool_id, batch, late=self._clock.elapsed() - begun > LATE_S)
+                    moved += len(batch.ended)
+                if batch.is_closed:
+                    await self._forget_due_row(share)
+            return moved
+
+    async def _forget_due_row(self, share: Share) -> None:
+        """Have the row go by which a share waited that has moved, unless its slot goes soon."""
+        now = self._clock.now()
+        if share.due_at > now + SLOT_S:
+            due = due_share(share.name, share.due_at, now, self._clock.epoch())
+            await self.write_surely([attrs.evolve(due_row(due, now), ttl_s=SLOT_S)])
+
+    async def bring_ours(self, name: ShareName, numbers: Collection[int], *, is_told: bool = True) -> bool:
         """As `bring_of`, of a share that is claimed before. False: another server has it. Raises `NotDone`."""
         held = self._hand.share(name)
         try:
@@ -152,20 +179,20 @@ class ShareSettling:
             if owned is Owned.NOW and held.share is not None:
                 await self._owning.read_again(held)
                 self._hand.drop_over(held)
-            await self.bring_of(name, numbers)
+            await self.bring_of(name, numbers, is_told=is_told)
             return True
         finally:
             self._hand.end_use(held)
 
-    async def bring_of(self, name: ShareName, numbers: Collection[int]) -> None:
-        """Bring these entries of a share into the hand, as far as they live. Raises `NotDone`."""
+    async def bring_of(self, name: ShareName, numbers: Collection[int], *, is_told: bool = True) -> None:
+        """Bring these entries of a share into the hand, as far as they live. `is_told`: as `Hand.add`. Raises `NotDone`."""
         held = self._hand.share(name)
         try:
             if not held.here.issuperset(numbers):
                 found = await read_share(self._stores.rows, name)
                 if found.condition is Condition.LIVES and name.enqueue_id not in self._hand.hidden:
                     held.learn(found.share, found.left, is_split=found.is_split)
-                    self._hand.add(held, numbers, self._clock.now(), is_due=False)
+                    self._hand.add(held, numbers, self._clock.now(), is_due=False, is_told=is_told)
         finally:
             self._hand.end_use(held)
 
@@ -259,15 +286,17 @@ class ShareSettling:
         return batch.ends_message or (indexed is not None and batch.is_closed and not open_shares(indexed))
 
     async def _free(self, share: Share, acks: Collection[Delivered], *, has_index: bool) -> None:
+        if not has_index:
+            has_index = await self._surely(lambda: self._finding.has_index(share))
+        if has_index:  # first: a content that is left is found, and its index with it, but not the other way
+            key = (to_signed(share.message.spool_id),)
+            await self.write_surely([Erase(MAILS, key, kept_time(self._clock.now()) + 0.001)])
         for _ in range(REMOVE_TRIES):
             try:
                 await self._stores.objects.remove(share.blob.key)
                 break
             except StoreFailure:
                 await self._clock.pause(PAUSE_S)
-        if has_index:
-            key = (to_signed(share.message.spool_id),)
-            await self.write_surely([Erase(MAILS, key, kept_time(self._clock.now()) + 0.001)])
         _ack(acks)
 
     async def write_surely(self, writes: Sequence[Write]) -> None:

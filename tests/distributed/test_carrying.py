@@ -1,0 +1,200 @@
+"""What waits over a day is carried into the present slice: its browse start moves on, old partitions go, nothing is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from twisted.internet.defer import Deferred
+
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import Area, Entry, Filter, Settlement
+from mailismus.queue.providers.distributed.browse import carrying
+from mailismus.queue.providers.distributed.format.tables import (
+    BROWSE_START,
+    CONTENT_START,
+    DEAD,
+    DELETED,
+    DUE,
+    ENQUEUED,
+    queue_of,
+)
+from tests.contracts.bench import CONTENT, LATER_REPLY, Bench, addresses
+from tests.distributed.harness import ModelHarness
+from tests.distributed.models.fates import Fate
+from tests.distributed.servers import Servers
+from tests.distributed.test_queue import rows
+
+HOUR, DAY = 3600, 86_400
+FOR_EVER = float(1 << 37)
+
+
+@pytest.fixture
+def harness() -> Iterator[ModelHarness]:
+    harness = ModelHarness()
+    yield harness
+    harness.close()
+
+
+def pass_days(harness: ModelHarness, days: int) -> None:
+    """So much time passes at a server that runs: it stands still for most of each day, to be quick."""
+    for _ in range(days):
+        harness.advance(DAY - 130)
+        harness.advance(130)
+
+
+def starts(harness: ModelHarness) -> dict[Area, float]:
+    return {Area(str(row["queue_name"])): float(str(row["browse_start"])) for row in rows(harness, BROWSE_START)}
+
+
+def put_in_all_areas(bench: Bench) -> dict[SpoolId, list[tuple[int, Area, float, int]]]:
+    """Messages that wait: deferred for 60 days, for a day and a half, held for ever, kept deleted."""
+    far, half = bench.now() + 60 * DAY, bench.now() + DAY * 3 / 2
+    for due_at, area in ((far, Area.DEFERRED), (half, Area.DEFERRED), (FOR_EVER, Area.HELD), (far, Area.DELETED)):
+        bench.put(addresses(3))
+        taken = bench.take_ids()
+        bench.commit((), [Settlement(one, area, due_at, 2, LATER_REPLY, b"mx[192.0.2.9]:25") for one in taken])
+    return as_listed(bench)
+
+
+def as_listed(bench: Bench) -> dict[SpoolId, list[tuple[int, Area, float, int]]]:
+    found: dict[SpoolId, list[tuple[int, Area, float, int]]] = {}
+    for message, entry in bench.search():
+        found.setdefault(message.spool_id, []).append((entry.number, entry.area, entry.due_at, entry.attempts))
+    return {spool_id: sorted(entries, key=lambda one: one[0]) for spool_id, entries in found.items()}
+
+
+def test_forty_days_on_all_is_there_and_what_is_old_is_removed(harness: ModelHarness) -> None:
+    bench = Bench(harness, harness.make())
+    before = put_in_all_areas(bench)
+    begun = bench.now()
+    pass_days(harness, 40)
+    assert as_listed(bench) == before
+    assert all(bench.read(spool_id) == CONTENT for spool_id in before)
+    assert {entry.reply for _, entry in bench.search()} == {LATER_REPLY}
+    oldest = bench.now() - 2 * DAY
+    assert all(start > oldest for start in starts(harness).values())
+    for table in (ENQUEUED, DELETED):
+        assert all(float(str(row["slice_start"])) > oldest - DAY for row in rows(harness, table))
+    assert all(float(str(row["content_start"])) > oldest - DAY for row in rows(harness, CONTENT_START))
+    due = [row for row in rows(harness, DUE) if row["due_at"] == begun + 60 * DAY]
+    assert len(due) <= 2 * 2, "a share has a row where it is, not where it was"
+    assert bench.entry_count() == 12
+
+
+def test_what_was_due_all_the_time_may_be_taken_once(harness: ModelHarness) -> None:
+    bench = Bench(harness, harness.make())
+    put_in_all_areas(bench)
+    pass_days(harness, 3)
+    taken = bench.take_ids(Area.DEFERRED)
+    assert len(taken) == 3
+    bench.remove(taken)
+    pass_days(harness, 58)
+    again = bench.take_ids(Area.DEFERRED)
+    assert len(again) == 3
+    assert set(again).isdisjoint(taken)
+
+
+def test_a_site_that_stood_still_for_forty_days_has_all_of_it(harness: ModelHarness) -> None:
+    bench = Bench(harness, harness.make())
+    before = put_in_all_areas(bench)
+    waiting = bench.put()
+    harness.crash_only()
+    harness.clock.advance(40 * DAY)
+    bench = Bench(harness, harness.make())
+    after = as_listed(bench)
+    assert after.pop(waiting)
+    assert after == before
+    pass_days(harness, 2)
+    after = as_listed(bench)
+    assert after.pop(waiting)
+    assert after == before
+    assert {entry.spool_id for entry in bench.take_ids()} == {waiting}
+
+
+def test_what_is_out_stays_and_what_is_beside_it_moves(harness: ModelHarness) -> None:
+    bench = Bench(harness, harness.make())
+    spool_id = bench.put(addresses(2))
+    first, second = bench.take_ids()
+    harness.advance(60)  # claimed by now
+    bench.queue.give_back([second], bench.now())
+    queue: Any = bench.queue
+    share = queue.parts.hand.index.messages[spool_id].shares[1].whole
+    assert harness.wait(Deferred.fromCoroutine(queue.parts.settling.carry(share, [1, 2]))) == 1
+    assert len([row for row in rows(harness, ENQUEUED) if row["number"]]) == 3
+    assert bench.remove([first]) == []
+    harness.advance(1)
+    assert bench.take_ids() == [second]
+    assert bench.remove([second]) == [spool_id]
+
+
+def test_a_turn_moves_a_bounded_number(harness: ModelHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(carrying, "MOST", 5)
+    bench = Bench(harness, harness.make())
+    for _ in range(10):
+        bench.put(addresses(2), placements=None)
+    bench.defer(bench.take_ids(), bench.now() + 10 * DAY)
+    harness.advance(27 * HOUR)
+    harness.advance(30)
+
+    def moved() -> int:
+        return len({row["enqueue_id"] for row in rows(harness, ENQUEUED) if _is_new(row["slice_start"], bench.now())})
+
+    harness.advance(60)
+    assert 0 < moved() <= 3
+    harness.advance(240)
+    assert moved() == 10
+
+
+def _is_new(start: object, now: float) -> bool:
+    return float(str(start)) > now - 2 * HOUR
+
+
+@pytest.mark.parametrize("fate", list(Fate))
+def test_a_share_is_carried_once_whatever_becomes_of_a_write(harness: ModelHarness, fate: Fate) -> None:
+    bench = Bench(harness, harness.make())
+    spool_id = bench.put(addresses(2))
+    bench.defer(bench.take_ids(), bench.now() + 10 * DAY)
+    harness.advance(27 * HOUR)
+    harness.advance(20)
+    assert harness.server is not None
+    harness.server.rows.fates.plan(*[fate] * 3, call="write")
+    for _ in range(10):
+        harness.advance(60)
+    bench = Bench(harness, harness.crash(bench.queue))
+    found: list[Entry] = [entry for _, entry in bench.search()]
+    assert sorted(entry.number for entry in found) == [1, 2]
+    harness.advance(10 * DAY)
+    harness.advance(60)
+    taken = bench.take_ids(Area.DEFERRED)
+    assert len(taken) == 2
+    assert bench.remove(taken) == [spool_id]
+
+
+def test_what_another_server_has_stays() -> None:
+    servers = Servers()
+    one = servers.start("one")
+    spool_id = one.put()
+    taken = one.take_ids()
+    servers.advance(60)
+    two = servers.start("two")
+    share = one.shared.parts.hand.index.messages[spool_id].shares[1].whole
+    assert servers.wait_for(two.shared.parts.settling.carry(share, [1])) == 0
+    assert one.may_try(taken[0])
+    assert one.remove(taken) == [spool_id]
+
+
+def test_a_due_row_that_outlives_its_share_is_no_dead_letter(harness: ModelHarness) -> None:
+    bench = Bench(harness, harness.make())
+    bench.put()
+    bench.defer(bench.take_ids(), bench.now() + 4 * DAY)
+    bench.wait(bench.queue.visit_all(Filter(), bench.now()))
+    harness.advance(1)
+    bench.remove(bench.take_ids(Area.DEFERRED))
+    pass_days(harness, 3)
+    assert rows(harness, ENQUEUED) == []
+    pass_days(harness, 2)
+    assert rows(harness, DUE) == []
+    assert not harness.world.broker.queues[DEAD].waiting
+    assert not harness.world.broker.queues[queue_of("deferred")].waiting
