@@ -100,11 +100,10 @@ class Providers:
         if mark.name not in self._modules:
             return "write another <rootpath>, or start the Mailismus that wrote it"
         found = self.named(mark.name)
-        if not (found.is_in_files and wanted.is_in_files):
-            until = "write that until its mail is delivered, and then another <rootpath>"
-            return f"{until}: a queue of provider {found.name} can't be converted to {wanted.name}"
         if mark.format not in found.formats:
             return ADVICE
+        if not found.is_in_files:
+            return f"{ADVICE}; with that written it can be converted: mailismus queue convert --to {wanted.name}"
         return conversion_advice(wanted.name)
 
     def _claimant(self, queue_path: str) -> IProvider | None:

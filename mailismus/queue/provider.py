@@ -14,6 +14,7 @@ then `open` and `open_stopped` ask servers, and raise `StartError` (75) while th
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TextIO
 
@@ -138,6 +139,17 @@ class IPlanCounter(Protocol):
         """Counts of all. Raises `OSError` where the files can't be seen."""
 
 
+class ConversionEnd(enum.Enum):
+    """How a conversion ends."""
+
+    DONE = "done"
+    """The new queue counts, durably."""
+    GIVEN_UP = "given up"
+    """The old queue counts, as before."""
+    FORGOTTEN = "forgotten"
+    """The old queue of one that was done is removed."""
+
+
 @attrs.frozen
 class StoredPart:
     """Entries of one message that a source found together."""
@@ -167,6 +179,9 @@ class IQueueSource(Protocol):
     def content(self, spool_id: SpoolId, content_at: bytes) -> Iterator[bytes]:
         """The content of a message, in pieces, in order. Raises `StorageError` or `OSError`, at its end too where the bytes
         do not check."""
+
+    def close(self) -> None:
+        """Close it, read to the end or not."""
 
 
 @attrs.frozen
@@ -301,12 +316,18 @@ class IProvider(Protocol):
 
     def open_source(self, place: QueuePlace, disk: IDisk) -> IQueueSource:
         """Read all of a queue whose locks the caller holds. Raises `FileNotFoundError` where there is no queue,
-        `StartError`, `StorageError` or `OSError`. Neither this nor `new_builder` is called unless `is_in_files`."""
+        `StartError`, `StorageError` or `OSError`. Of a queue in services servers are shut out until `end_conversion`: 75
+        where one serves it; so are they by `IQueueBuilder.begin`."""
 
     def new_builder(self, settings: QueueSettings, disk: IDisk, epoch: int, now: float) -> IQueueBuilder:
         """Return a builder of a queue in the directories of these settings, which are there and empty; `open` of the same
         settings goes on with it, from any path that they are moved to. Spool ids of `epoch` and below are never given out by
         that queue. `now`: UTC seconds."""
+
+    def end_conversion(self, settings: QueueSettings, end: ConversionEnd, *, is_source: bool) -> None:
+        """A conversion from (`is_source`) or to this provider has come to its end. A queue in files needs nothing; one in
+        services lets servers in again, or not. Harmless when repeated, and where no conversion was. Raises `StartError`: 75
+        where services can't be reached, 78 where the settings name none."""
 
     def dump(self, path: str, out: TextIO) -> None:
         """Print a file of this provider readably. Raises `Corrupt` for a file that is not, `OSError`."""

@@ -16,7 +16,7 @@ from mailismus.disk.worker import ThreadPool
 from mailismus.errors import StartError
 from mailismus.observe.metrics import Reader
 from mailismus.queue.interface import Area
-from mailismus.queue.provider import IProvider, IsLocal, QueuePlace
+from mailismus.queue.provider import ConversionEnd, IProvider, IsLocal, QueuePlace
 from mailismus.queue.reactor import QueueReactor
 from mailismus.queue.sharing import ISharing
 from tests.naive.opening import FORMAT, NAME, open_naive
@@ -105,6 +105,9 @@ class NaiveProvider:
 
     def new_builder(self, settings: QueueSettings, disk: IDisk, epoch: int, now: float) -> NoReturn:
         _refuse()
+
+    def end_conversion(self, settings: QueueSettings, end: ConversionEnd, *, is_source: bool) -> None:
+        pass
 
     def dump(self, path: str, out: TextIO) -> NoReturn:
         _refuse()

@@ -194,17 +194,25 @@ def test_the_conversion_is_advised_where_there_is_one(queue: Path, whose: str, o
         PROVIDERS.configured(settings(queue, other))
     what, _, advice = refused.value.text.partition(f"holds a queue of provider {whose}: ")
     assert what.startswith(f'<queue provider> is "{other}"')
-    if {whose, other} <= set(IN_FILES):  # each of these conversions is made by tests/convert
-        assert advice == f"write that, or another <rootpath>, or convert it: mailismus queue convert --to {other}"
-        return
-    until = "write that until its mail is delivered, and then another <rootpath>"
-    assert advice == f"{until}: a queue of provider {whose} can't be converted to {other}"
-    before = snapshot(queue)
+    command = f"mailismus queue convert --to {other}"
+    if whose in IN_FILES:  # each of these conversions is made by tests/convert, or tests/distributed
+        assert advice == f"write that, or another <rootpath>, or convert it: {command}"
+    else:
+        assert advice == f"write that, or another <rootpath>; with that written it can be converted: {command}"
+
+
+@pytest.mark.parametrize(("whose", "other"), [("distributed", "log"), ("clustered", "distributed")])
+def test_a_conversion_without_the_services_is_refused(queue: Path, whose: str, other: str) -> None:
+    (queue / MARK).write_text(f"{whose} {PROVIDERS.named(whose).formats[-1]}\n")
+    if whose == "clustered":
+        for area in ("incoming", "deferred", "bounces", "hold", "deleted", "journal"):
+            (queue / area).mkdir(0o700)
     tools = tools_of(PROVIDERS, PosixDisk(), lambda: 0.0, lambda what, done, total: None)
-    with pytest.raises(StartError, match="can't be converted") as refused:
+    with pytest.raises(StartError) as refused:
         convert(settings(queue, whose), PROVIDERS.named(other), tools)
-    assert refused.value.status == 69
-    assert snapshot(queue) == before
+    assert refused.value.status in (65, 78)
+    assert (queue / MARK).read_text().startswith(whose)
+    assert not (queue / "conversion").exists()
 
 
 @pytest.mark.parametrize(

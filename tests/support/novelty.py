@@ -12,7 +12,7 @@ from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.fsck.finding import Checked, Finding
 from mailismus.queue.interface import Area, AreaCount, Filter, Gap, Message, Summary
-from mailismus.queue.provider import IProvider, IsLocal, QueuePlace
+from mailismus.queue.provider import ConversionEnd, IProvider, IsLocal, QueuePlace
 from mailismus.queue.reactor import QueueReactor
 
 
@@ -90,6 +90,9 @@ class Novelty:
 
     def new_builder(self, settings: QueueSettings, disk: IDisk, epoch: int, now: float) -> NoReturn:
         raise AssertionError("it can't be built")
+
+    def end_conversion(self, settings: QueueSettings, end: ConversionEnd, *, is_source: bool) -> None:
+        pass
 
     def dump(self, path: str, out: TextIO) -> None:
         out.write("a novelty\n")

@@ -29,6 +29,11 @@ def fill(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--to", metavar="PROVIDER", help="the provider to convert to, as in <queue provider>")
     what.add_argument("--forget-old", action="store_true", help="remove the old queue that the last conversion kept")
+    what.add_argument(
+        "--give-up",
+        action="store_true",
+        help="let servers into a shared queue again whose conversion was stopped and is not to be finished",
+    )
 
 
 def run(
@@ -43,11 +48,23 @@ def run(
     from mailismus.disk.posix import PosixDisk  # here: other commands convert nothing
     from mailismus.queue.convert.conversion import convert, tools_of
     from mailismus.queue.convert.forgetting import forget_old
+    from mailismus.queue.files.conversion import refuse_between
+    from mailismus.queue.provider import ConversionEnd
 
     disk = PosixDisk()
     if arguments.forget_old:
-        before = forget_old(disk, settings.rootpath)
+
+        def forget(source: str) -> None:
+            providers.named(source).end_conversion(settings, ConversionEnd.FORGOTTEN, is_source=True)
+
+        before = forget_old(disk, settings.rootpath, forget)
         out.write(f"The old queue of provider {before.source} is removed; this one is of provider {before.target}.\n")
+        return os.EX_OK
+    if arguments.give_up:
+        refuse_between(disk, settings.rootpath)
+        for is_source in (True, False):
+            providers.named(settings.provider).end_conversion(settings, ConversionEnd.GIVEN_UP, is_source=is_source)
+        out.write("No conversion is at this queue.\n")
         return os.EX_OK
     target = _target(arguments.to, providers)
     progress = ProgressLine(sys.stderr)

@@ -345,13 +345,19 @@ of the old queue is changed. A conversion that was stopped, by whatever, is
 begun again by the same command, or went through whole. The old queue is kept
 below conversion/ until --forget-old, which may run beside the server.
 
+A queue in services is converted where no server shares it (75), and into one
+without mail (78), with a configuration that names the services. From its begin
+on no server is let in, until it is finished, or --give-up; the old one stays
+in its services, shut, until --forget-old with the same configuration.
+
 Damage ends it (65): see `mailismus fsck`. It also ends without room (74),
 while a server runs (75), and for another user's queue (77)."""
 
 CONVERT_EXAMPLES = """\
 examples:
   mailismus queue convert --to log
-  mailismus queue convert --forget-old   # when the new queue has served well"""
+  mailismus queue convert --forget-old   # when the new queue has served well
+  mailismus --config old.xml queue convert --forget-old   # of one in services"""
 
 SETUP = """\
 Makes what a queue of provider distributed needs in its services: the keyspace

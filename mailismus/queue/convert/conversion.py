@@ -6,7 +6,8 @@
 4. Room is looked at.
 5. The new queue is built beside the old one; both file systems are synced.
 6. The new queue is opened and compared, entry by entry and content by content.
-7. The state MOVING_OUT is written: the commit instant. Directories change places (`moving`).
+7. The state MOVING_OUT is written: the commit instant. Where one of the two queues lies in services, its servers are told.
+   Directories change places (`moving`).
 
 *Rules*: until 7 nothing of the old queue is changed, and what was made is removed where an error ends it.
 
@@ -55,7 +56,7 @@ from mailismus.queue.files.conversion import (
 )
 from mailismus.queue.files.directories import LOCK, check_safe, make_directories
 from mailismus.queue.files.writers import WRITERS, lock_out_writers
-from mailismus.queue.provider import IProvider, IProviders
+from mailismus.queue.provider import ConversionEnd, IProvider, IProviders
 
 _OLD, _NEW, _DIGESTS = "old-entries", "new-entries", "digests"
 
@@ -90,12 +91,9 @@ def tools_of(providers: IProviders, disk: IDisk, now: Callable[[], float], progr
 
 def convert(settings: QueueSettings, target: IProvider, tools: ConversionTools) -> Converted:
     """Convert the stopped queue of these settings to another provider, or to other settings of the same; `settings.provider`
-    does not matter. Raises `StartError`: 65 for damage, 69 where one of the two queues lies in services, 74 for disks that
-    are full or fail, 75 while another process holds the queue, 77 for another user's, 78 where there is no queue, or the
-    old one of the last conversion is still kept."""
-    if not target.is_in_files:
-        text = f"a queue can't be converted to provider {target.name} by this version"
-        raise StartError(os.EX_UNAVAILABLE, f"{text}: let the old one deliver its mail first")
+    does not matter. Raises `StartError`: 65 for damage, 74 for disks that are full or fail, 75 while another process holds
+    the queue, or its services can't be reached, 77 for another user's, 78 where there is no queue, or the old one of the
+    last conversion is still kept."""
     disk, queue_path = tools.disk, settings.rootpath
     if not disk.exists(queue_path):
         raise StartError(os.EX_CONFIG, f"there is no queue: {queue_path} does not exist")
@@ -118,6 +116,7 @@ def convert(settings: QueueSettings, target: IProvider, tools: ConversionTools) 
         if found.target != target.name:
             text = f"a conversion of {queue_path} to {found.target} was stopped while directories changed places"
             raise StartError(os.EX_CONFIG, f"{text}; finish it first: mailismus queue convert --to {found.target}")
+        _let_in(tools.named(found.source), target, settings)
         change_places(disk, places, found)
         return Converted(found, places.queue.old, None)
 
@@ -136,15 +135,14 @@ def _source_provider(tools: ConversionTools, queue_path: str) -> IProvider:
     except FileNotFoundError:
         text = f"there is no queue: {queue_path} has no mark of a provider, and no files of one"
         raise StartError(os.EX_CONFIG, text) from None
-    if not source.is_in_files:
-        text = f"a queue of provider {source.name} lies in its services, and can't be converted by this version"
-        raise StartError(os.EX_UNAVAILABLE, f"{text}; nothing was changed")
     return source
 
 
 def _convert(settings: QueueSettings, target: IProvider, tools: ConversionTools, places: ConversionPlaces) -> Converted:
     disk, queue_path = tools.disk, settings.rootpath
     source = _source_provider(tools, queue_path)
+    if not (source.is_in_files or target.is_in_files):
+        raise StartError(os.EX_USAGE, f"this queue is of provider {source.name} already")
     refuse_unmovable(disk, places)
     clear_bases(disk, places)
     try:
@@ -156,6 +154,9 @@ def _convert(settings: QueueSettings, target: IProvider, tools: ConversionTools,
     except (StartError, StorageError, OSError) as error:
         with suppress(OSError):  # the next conversion removes what is left
             remove_remains(disk, places)
+        for provider in (source, target):
+            with suppress(StartError):  # so does the next one here; until then no server is let in
+                provider.end_conversion(settings, ConversionEnd.GIVEN_UP, is_source=provider is source)
         if isinstance(error, OSError) and is_full(error):
             text = f"{queue_path} can't be converted: {error}; make room and begin again; nothing was changed"
             raise StartError(os.EX_IOERR, text) from error
@@ -163,8 +164,15 @@ def _convert(settings: QueueSettings, target: IProvider, tools: ConversionTools,
     spool_path = places.spool.path if places.spool is not None else None
     conversion = QueueConversion(ConversionState.MOVING_OUT, source.name, target.name, spool_path)
     write_conversion(disk, queue_path, conversion)
+    _let_in(source, target, settings)
     change_places(disk, places, conversion)
     return Converted(conversion, places.queue.old, copied)
+
+
+def _let_in(source: IProvider, target: IProvider, settings: QueueSettings) -> None:
+    """The new queue counts. Servers of the old one stay shut out, where it lies in services; those of the new one do not."""
+    for provider in (source, target):
+        provider.end_conversion(settings, ConversionEnd.DONE, is_source=provider is source)
 
 
 def _build(
@@ -176,21 +184,21 @@ def _build(
     digests = ContentDigests(disk, os.path.join(places.work, _DIGESTS))
     try:
         try:
-            reader = open_reader(source, places.place_of(source, is_new=False), disk)
-            epoch = sort_entries(reader, entries, tools.progress)
-            builder = target.new_builder(settings_beside(settings, target.name, places), disk, epoch, tools.now())
-            refuse_without_room(disk, places, room_needed(builder, sorted_messages(entries)))
-            copied = copy_messages(reader, entries, builder, digests, tools.progress)
+            with open_reader(source, places.place_of(source, settings, is_new=False), disk) as reader:
+                epoch = sort_entries(reader, entries, tools.progress)
+                builder = target.new_builder(settings_beside(settings, target.name, places), disk, epoch, tools.now())
+                refuse_without_room(disk, places, room_needed(builder, sorted_messages(entries)))
+                copied = copy_messages(reader, entries, builder, digests, tools.progress)
         except SourceTrouble as trouble:
             raise refusal_of(trouble, settings.rootpath) from trouble
         for root in places.roots:
             disk.sync_file_system(root.new)
         try:
-            reader = open_reader(target, places.place_of(target, is_new=True), disk)
-            found = SortedEntries(disk, os.path.join(places.work, _NEW))
-            if sort_entries(reader, found, tools.progress) < epoch:
-                raise not_the_same("its epoch is lower")
-            compare_queues(entries, digests, reader, found, tools.progress)
+            with open_reader(target, places.place_of(target, settings, is_new=True), disk) as reader:
+                found = SortedEntries(disk, os.path.join(places.work, _NEW))
+                if sort_entries(reader, found, tools.progress) < epoch:
+                    raise not_the_same("its epoch is lower")
+                compare_queues(entries, digests, reader, found, tools.progress)
         except SourceTrouble as trouble:
             raise not_the_same(str(trouble.__cause__)) from trouble
     finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import zip_longest
 from typing import TypeVar
 
@@ -107,12 +108,17 @@ def _differs(part: StoredPart | None, what: str) -> StartError:
     return not_the_same(f"{name} {what}")
 
 
-def open_reader(provider: IProvider, place: QueuePlace, disk: IDisk) -> IQueueSource:
-    """Open a queue. Raises `StartError`, `SourceTrouble`."""
+@contextmanager
+def open_reader(provider: IProvider, place: QueuePlace, disk: IDisk) -> Iterator[IQueueSource]:
+    """A queue, open within. Raises `StartError`, `SourceTrouble`."""
     try:
-        return provider.open_source(place, disk)
+        source = provider.open_source(place, disk)
     except (StorageError, OSError) as error:
         raise SourceTrouble from error
+    try:
+        yield source
+    finally:
+        source.close()
 
 
 def sorted_messages(entries: SortedEntries) -> Iterator[StoredPart]:

@@ -5,6 +5,7 @@ no server touches these files.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 import attrs
 
@@ -35,8 +36,9 @@ def lock_conversion(disk: IDisk, places: ConversionPlaces) -> ILock:
     raise StartError(os.EX_TEMPFAIL, f"another conversion of {places.queue.path} is under way: wait for its end")
 
 
-def forget_old(disk: IDisk, queue_path: str) -> QueueConversion:
-    """Remove the old queue. Return what the conversion was. Raises `StartError`: 77 for another user's queue, 78 where there
+def forget_old(disk: IDisk, queue_path: str, forget: Callable[[str], None] = lambda source: None) -> QueueConversion:
+    """Remove the old queue. Return what the conversion was. `forget`: removes what its provider, of this name, has in
+    services. Raises `StartError`: 77 for another user's queue, 78 where there
     is none, 75 where directories are changing places, or another conversion is under way; `OSError`."""
     check_safe(disk, queue_path)
     refuse_between(disk, queue_path)
@@ -51,6 +53,7 @@ def forget_old(disk: IDisk, queue_path: str) -> QueueConversion:
             raise StartError(os.EX_TEMPFAIL, f"another conversion of {queue_path} has begun meanwhile")
         if found.state is not ConversionState.FORGETTING:
             write_conversion(disk, queue_path, attrs.evolve(found, state=ConversionState.FORGETTING))
+        forget(found.source)
         remove_remains(disk, places)
     finally:
         lock.release()

@@ -74,10 +74,10 @@ class ConversionPlaces:
         """Where sorted entries and digests are kept."""
         return os.path.join(self.queue.base, WORK)
 
-    def place_of(self, provider: IProvider, *, is_new: bool) -> QueuePlace:
-        """The old queue in its place, or the new one beside it."""
+    def place_of(self, provider: IProvider, settings: QueueSettings, *, is_new: bool) -> QueuePlace:
+        """The old queue in its place, or the new one beside it. `settings`: with the services of either."""
         paths = [root.new if is_new else root.path for root in self.roots]
-        return QueuePlace(paths[0], paths[1] if provider.has_spool else None)
+        return QueuePlace(paths[0], paths[1] if provider.has_spool else None, settings.services)
 
 
 def places_of(queue_path: str, spool_path: str | None) -> ConversionPlaces:

@@ -12,6 +12,7 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.queue.provider import (
+    ConversionEnd,
     IOpenedQueue,
     IProvider,
     IQueueBuilder,
@@ -94,6 +95,9 @@ class ChunkProvider:
         from mailismus.queue.providers.chunk.conversion.build import ChunkBuilder
 
         return ChunkBuilder(settings, disk, epoch, now, process_generator())
+
+    def end_conversion(self, settings: QueueSettings, end: ConversionEnd, *, is_source: bool) -> None:
+        """Locks shut servers out, and directories say which queue counts."""
 
     def dump(self, path: str, out: TextIO) -> None:
         from mailismus.queue.providers.chunk.dump import dump

@@ -13,6 +13,7 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.queue.provider import (
+    ConversionEnd,
     IOpenedQueue,
     IPlanCounter,
     IQueueBuilder,
@@ -93,6 +94,9 @@ class ClusteredProvider:
         from mailismus.queue.providers.clustered.conversion.build import ClusteredBuilder
 
         return ClusteredBuilder(settings, disk, epoch, now, os.urandom)
+
+    def end_conversion(self, settings: QueueSettings, end: ConversionEnd, *, is_source: bool) -> None:
+        """Locks shut servers out, and directories say which queue counts."""
 
     def dump(self, path: str, out: TextIO) -> None:
         from mailismus.queue.providers.clustered.dump import dump

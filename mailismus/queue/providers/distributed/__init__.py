@@ -37,5 +37,6 @@ Rooms, bottom first:
     stopped     the queue without its server, to be read
     dump        prints what lies in the stores
     fsck        check and repair
+    conversion  all of the queue for another provider, and mail of another one
     entry       `PROVIDER`
 """

@@ -15,7 +15,16 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import StartError
-from mailismus.queue.provider import IOpenedQueue, IProvider, IsLocal, IStoppedQueue, QueuePlace
+from mailismus.queue.provider import (
+    ConversionEnd,
+    IOpenedQueue,
+    IProvider,
+    IQueueBuilder,
+    IQueueSource,
+    IsLocal,
+    IStoppedQueue,
+    QueuePlace,
+)
 from mailismus.queue.providers.distributed.format.version import FORMATS, NAME, OWNERSHIP
 
 if TYPE_CHECKING:  # a command that only asks a server shall not load Twisted
@@ -87,11 +96,34 @@ class DistributedProvider:
     def open_writer(self, settings: QueueSettings) -> None:
         return None
 
-    def open_source(self, place: QueuePlace, disk: IDisk) -> NoReturn:
-        raise AssertionError("only a queue in files is converted")
+    def open_source(self, place: QueuePlace, disk: IDisk) -> IQueueSource:
+        from mailismus.queue.providers.distributed.conversion.source import SharedSource
+        from mailismus.queue.providers.distributed.stopped.queue import terms_of
 
-    def new_builder(self, settings: QueueSettings, disk: IDisk, epoch: int, now: float) -> NoReturn:
-        raise AssertionError("only a queue in files is the result of a conversion")
+        services = _named_in_file(place.services)
+        reached = self._reach(services)
+        return SharedSource(reached, terms_of(services, reached))
+
+    def new_builder(self, settings: QueueSettings, disk: IDisk, epoch: int, now: float) -> IQueueBuilder:
+        from mailismus.queue.providers.distributed.conversion.build import SharedBuilder
+        from mailismus.queue.providers.distributed.format.ids import ShareIds
+        from mailismus.queue.providers.distributed.stopped.queue import terms_of
+
+        services = _named_in_file(settings.services)
+        reached = self._reach(services)
+        terms = terms_of(services, reached)
+        return SharedBuilder(reached, terms, disk, settings.rootpath, epoch, ShareIds(reached.now, terms.random_bits))
+
+    def end_conversion(self, settings: QueueSettings, end: ConversionEnd, *, is_source: bool) -> None:
+        from mailismus.queue.providers.distributed.conversion.ends import end_conversion
+        from mailismus.queue.providers.distributed.stopped.queue import terms_of
+
+        services = _named_in_file(settings.services)
+        reached = self._reach(services)
+        try:
+            reached.wait(end_conversion(reached, terms_of(services, reached), end, is_source=is_source))
+        finally:
+            reached.close()
 
     def dump(self, path: str, out: TextIO) -> None:
         from mailismus.queue.providers.distributed.dump.files import dump_file
@@ -114,6 +146,14 @@ def _reach(services: ServicesSettings) -> IReached:
     from mailismus.queue.providers.distributed.reaching import ReachedServices
 
     return ReachedServices(services)
+
+
+def _named_in_file(services: ServicesSettings | None) -> ServicesSettings:
+    """The services of a configuration. Raises `StartError` (78)."""
+    if services is None:
+        text = f'the services of the queue are not known: write --config FILE with <queue provider="{NAME}">, and the same'
+        raise StartError(os.EX_CONFIG, f"{text} <rootpath>")
+    return services
 
 
 def _services_of(place: QueuePlace) -> ServicesSettings:

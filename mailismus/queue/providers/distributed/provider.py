@@ -49,6 +49,7 @@ from mailismus.queue.providers.distributed.browse.counting import count_by_rows
 from mailismus.queue.providers.distributed.commits import MAX_ENVELOPE_BYTES
 from mailismus.queue.providers.distributed.content.draft import DraftInMemory
 from mailismus.queue.providers.distributed.hand.leaving import leave_all
+from mailismus.queue.providers.distributed.identity.gate import refuse_shut
 from mailismus.queue.providers.distributed.identity.notes import known_servers
 from mailismus.queue.providers.distributed.parts import DistributedParts
 from mailismus.queue.providers.distributed.setup import are_queues_alone, missing_things, not_set_up
@@ -88,6 +89,7 @@ class DistributedQueue:
                 raise not_set_up(missing)
             await parts.view.adopt()
             await parts.lease.acquire(await parts.ids.start())
+            await self._refuse_shut()
             await parts.starts.load()
             await parts.firing.start()
             await parts.watching.start()
@@ -103,6 +105,14 @@ class DistributedQueue:
         self._is_open = True
         for consumer in parts.consumers:
             await consumer.start()
+
+    async def _refuse_shut(self) -> None:
+        """Raise `StartError` where a conversion is at the queue, without a lease that would keep it waiting."""
+        try:
+            await refuse_shut(self.parts.stores.rows)
+        except StartError:
+            await self.parts.lease.release()
+            raise
 
     def close(self) -> Deferred[None]:
         return Deferred.fromCoroutine(self._close())

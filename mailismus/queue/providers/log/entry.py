@@ -13,6 +13,7 @@ from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.interface import IDisk
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.queue.provider import (
+    ConversionEnd,
     IOpenedQueue,
     IPlanCounter,
     IProvider,
@@ -94,6 +95,9 @@ class LogProvider:
         from mailismus.queue.providers.log.conversion.build import LogBuilder
 
         return LogBuilder(settings, disk, epoch, now, os.urandom)
+
+    def end_conversion(self, settings: QueueSettings, end: ConversionEnd, *, is_source: bool) -> None:
+        """Locks shut servers out, and directories say which queue counts."""
 
     def dump(self, path: str, out: TextIO) -> None:
         from mailismus.queue.providers.log.dump import dump

@@ -65,6 +65,9 @@ class ChunkSource:
         finally:
             queue.close()
 
+    def close(self) -> None:
+        """Nothing stays open."""
+
     def content(self, spool_id: SpoolId, content_at: bytes) -> Iterator[bytes]:
         number = int(content_at)
         path = os.path.join(self._root, MESS, str(number % self._split), str(number))

@@ -55,6 +55,9 @@ class ClusteredSource:
         for cluster in list(self._index.clusters.values()):
             yield from self._parts_in(cluster)
 
+    def close(self) -> None:
+        """Nothing stays open."""
+
     def content(self, spool_id: SpoolId, content_at: bytes) -> Iterator[bytes]:
         young = self._loaded.youngs.get(spool_id)
         pieces = self._contents.read(spool_id)

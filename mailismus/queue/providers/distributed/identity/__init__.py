@@ -7,6 +7,7 @@ Modules:
     lease       which epochs are those of servers that run
     claims      which of them has a share
     tasks       what one server does at a time
+    gate        whether a conversion shuts servers out
     clock       how far this server's clock is from the database's
     notes       what a server tells of itself, and what is known of all
 """

@@ -2,6 +2,7 @@
 
 Modules:
 
+    alone   the lease of a command that needs the queue for itself
     look    the parts of a queue that read, over an empty hand
     queue   `IStoppedQueue`
 """

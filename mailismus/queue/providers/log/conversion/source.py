@@ -64,6 +64,9 @@ class LogSource:
             word = _FILE if one.content is None else b"%d:%d:%08x:%d" % (*one.content, one.message.stored_bytes)
             yield StoredPart(attrs.evolve(one.message, entries=list(one.entries)), word)
 
+    def close(self) -> None:
+        """Nothing stays open."""
+
     def content(self, spool_id: SpoolId, content_at: bytes) -> Iterator[bytes]:
         place, size_bytes = None, 0
         if content_at != _FILE:

@@ -1,0 +1,10 @@
+"""Conversion to and from the other providers, without any server.
+
+Modules:
+
+    living      all that lives, share by share
+    emptying    removes all mail
+    source      an `IQueueSource`: all of the queue, for another provider
+    build       an `IQueueBuilder`: mail of another provider
+    ends        the end of a conversion: done, given up, forgotten
+"""

@@ -1,0 +1,39 @@
+"""Removes all mail: each share that lives is marked removed, and its content goes, with the index of its message.
+
+*Rules*: the mark is durable before the content goes. It may be stopped anywhere, and begun again: contents that a stop
+leaves are found by the sweep. Triggers and due rows stay, and find the marks.
+"""
+
+from __future__ import annotations
+
+from mailismus.queue.providers.distributed.conversion.asking import until_answered
+from mailismus.queue.providers.distributed.conversion.living import Living
+from mailismus.queue.providers.distributed.counts.stored import OPEN, RECOUNT, server_row
+from mailismus.queue.providers.distributed.format.marks import WHOLE, removed_mark
+from mailismus.queue.providers.distributed.format.share import to_signed
+from mailismus.queue.providers.distributed.format.tables import MAILS
+from mailismus.queue.providers.distributed.stopped.look import SharedLook
+from mailismus.queue.providers.distributed.stores.rows import Erase
+from mailismus.queue.providers.distributed.stores.stores import Stores
+
+_TICK = 0.001
+
+
+async def empty(stores: Stores, look: SharedLook) -> None:
+    """Remove all. Raises `NotDone`, `Unanswered`."""
+    rows = stores.rows
+    await until_answered(lambda: rows.write([server_row(RECOUNT, OPEN, 0, look.now())]))
+    async for share, _ in Living(look).shares():
+        now = look.now()
+        mark = removed_mark(share.name, WHOLE, now)
+        await until_answered(lambda mark=mark: rows.write([mark]))  # type: ignore[misc]
+        index = Erase(MAILS, (to_signed(share.message.spool_id),), now + _TICK)
+        await until_answered(lambda index=index: rows.write([index]))  # type: ignore[misc]
+        await until_answered(lambda key=share.blob.key: stores.objects.remove(key))  # type: ignore[misc]
+
+
+async def is_empty(look: SharedLook) -> bool:
+    """Whether nothing lives. Raises `NotDone`."""
+    async for _ in Living(look).shares():
+        return False
+    return True

@@ -1,0 +1,53 @@
+"""All that lives, share by share, as it would be delivered."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+import attrs
+
+from mailismus.queue.interface import Area, Entry
+from mailismus.queue.providers.distributed.browse.partition import pages_of
+from mailismus.queue.providers.distributed.format.names import share_name
+from mailismus.queue.providers.distributed.format.share import Share
+from mailismus.queue.providers.distributed.hand.reading import Condition, read_share
+from mailismus.queue.providers.distributed.stopped.look import SharedLook
+
+
+@attrs.define
+class Living:
+    """A walk over a queue that nobody changes."""
+
+    look: SharedLook
+    damage: str = ""
+    """The first thing that could not be read, in a sentence without its full stop."""
+
+    async def shares(self) -> AsyncIterator[tuple[Share, Sequence[Entry]]]:
+        """The shares of which something lives, and what does. Raises `NotDone`."""
+        look = self.look
+        until = look.now() + look.view.reading().slice_window_s  # the clock of a server may have been ahead
+        for area in Area:
+            for start in look.starts.slices(area, until):
+                for place in look.starts.places(area, start):
+                    async for page in pages_of(look.rows, place):
+                        if page.gap is not None:
+                            self.note(f"{page.gap.path}: {page.gap.reason}")
+                        for living in page.shares:
+                            entries = await self._counting(living.share, living.entries)
+                            if entries:
+                                yield living.share, entries
+
+    async def _counting(self, share: Share, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Of these entries those that do not live in another share."""
+        if share.origin is None:
+            return entries
+        found = await read_share(self.look.rows, share.name)
+        if found.condition is Condition.LIVES:
+            return [entry for entry in entries if entry.number in found.left]
+        if found.condition is not Condition.OVER:
+            self.note(f"{share_name(share.name)}: {found.condition.value}")
+        return ()
+
+    def note(self, damage: str) -> None:
+        """Something can't be read."""
+        self.damage = self.damage or damage

@@ -1,0 +1,358 @@
+"""Conversion from and to the shared queue: all is kept, wherever it is stopped, and no server is let in between."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
+
+import attrs
+import pytest
+
+from mailismus.config.values.services import ServicesSettings
+from mailismus.config.values.settings import QueueSettings
+from mailismus.disk.posix import PosixDisk
+from mailismus.errors import StartError
+from mailismus.mail.ids import QueueId
+from mailismus.providers import PROVIDERS
+from mailismus.queue.convert.conversion import Converted, convert, tools_of
+from mailismus.queue.convert.forgetting import forget_old
+from mailismus.queue.files.conversion import ConversionState, read_conversion
+from mailismus.queue.interface import Area, Filter
+from mailismus.queue.provider import ConversionEnd, IProviders, QueuePlace
+from mailismus.queue.providers.distributed.format.tables import MAILS, TASKS, queue_of
+from mailismus.queue.providers.distributed.identity.gate import Gate
+from tests.contracts.bench import Bench, addresses
+from tests.convert.kinds import (
+    KINDS,
+    Everything,
+    Mail,
+    QueueKind,
+    fill,
+    harness_of,
+    look,
+    make_queue,
+    settings_of,
+    stop,
+)
+from tests.distributed.commands import ModelCommands, ModelProvider
+from tests.distributed.harness import VIEW, ModelHarness
+from tests.distributed.models.fates import Fate
+from tests.distributed.test_queue import rows
+
+SHARED = "distributed"
+LOCAL = (KINDS[0], KINDS[2], KINDS[3])
+LOG = KINDS[2]
+
+
+class Host:
+    """A host with a directory, whose configuration names the services, which are models."""
+
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self.path = path
+        self.harness = ModelHarness()
+        self.commands = ModelCommands(self.harness, path, monkeypatch, capsys)
+        self.planned: tuple[str, Fate] | None = None
+        module = ModuleType("tests.distributed.converted_entry")
+        module.PROVIDER = ModelProvider(self.harness, lambda: self.planned)  # type: ignore[attr-defined]  # made here
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        self.providers: IProviders = PROVIDERS.extended(distributed=module.__name__)
+
+    def settings(self, kind: QueueKind) -> QueueSettings:
+        return attrs.evolve(settings_of(kind, self.path), services=self.services())
+
+    def services(self) -> ServicesSettings:
+        """The services, with the view of the harness's servers."""
+        services = self.commands.settings().services
+        assert services is not None
+        view = attrs.evolve(services.view, bucketcount=VIEW.bucket_count, updatebrowsestartpace=VIEW.pace)
+        return attrs.evolve(services, view=view)
+
+    def convert(self, kind: QueueKind, target: str, progress: Callable[[str, int, int], None] | None = None) -> Converted:
+        """`kind`: that of the queue in files."""
+        shown = progress or (lambda what, done, total: None)
+        tools = tools_of(self.providers, PosixDisk(), self.harness.now, shown)
+        return convert(self.settings(kind), self.providers.named(target), tools)
+
+    def forget(self, kind: QueueKind) -> None:
+        def forget(source: str) -> None:
+            named = self.providers.named(source)
+            named.end_conversion(self.settings(kind), ConversionEnd.FORGOTTEN, is_source=True)
+
+        forget_old(PosixDisk(), str(self.path / "queue"), forget)
+
+    def give_up(self, kind: QueueKind) -> None:
+        for is_source in (True, False):
+            named = self.providers.named(SHARED)
+            named.end_conversion(self.settings(kind), ConversionEnd.GIVEN_UP, is_source=is_source)
+
+    def look(self) -> Everything:
+        """All of the shared queue, as commands read it."""
+        found = Everything()
+        place = QueuePlace(str(self.path / "queue"), None, self.services())
+        stopped = self.providers.named(SHARED).open_stopped(place)
+        for page in stopped.pages(Filter()):
+            for message in page:
+                facts = attrs.evolve(message, entries=[])
+                known = found.setdefault(message.spool_id, (facts, {}, ""))
+                assert known[0] == facts
+                for entry in message.entries:
+                    assert entry.number not in known[1]
+                    known[1][entry.number] = entry
+        assert not stopped.gaps
+        for spool_id, (facts, entries, _) in found.items():
+            found[spool_id] = facts, entries, sha256(b"".join(stopped.contents(spool_id))).hexdigest()
+        stopped.close()
+        return found
+
+    def gate(self) -> Gate:
+        owner = [row["owner"] for row in rows(self.harness, TASKS) if row["name"] == "conversion"]
+        return Gate(owner[0]) if owner else Gate.OPEN
+
+    def serve(self) -> Bench:
+        """A server elsewhere."""
+        return Bench(self.harness, self.harness.make())
+
+    def fill(self) -> Everything:
+        """Mail in the shared queue, and the mark of a server here."""
+        queue = self.harness.open()
+        fill(Mail(self.harness, queue))
+        self.harness.advance(1)
+        self.harness.wait(queue.close())
+        directory = self.path / "queue"
+        directory.mkdir(0o700, exist_ok=True)
+        (directory / "provider").write_text("distributed 2\n")
+        return self.look()
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Host]:
+    tmp_path.chmod(0o700)
+    host = Host(tmp_path, monkeypatch, capsys)
+    yield host
+    host.harness.close()
+
+
+def refused(status: int, words: str, act: Callable[[], object]) -> None:
+    with pytest.raises(StartError, match=words) as caught:
+        act()
+    assert caught.value.status == status
+
+
+@pytest.mark.parametrize("kind", LOCAL, ids=str)
+def test_into_services_and_back(host: Host, kind: QueueKind) -> None:
+    before = make_queue(kind, host.path)
+    assert {entry.area for _, entries, _ in before.values() for entry in entries.values()} == set(Area)
+    done = host.convert(kind, SHARED)
+    assert done.copied is not None
+    assert done.copied.messages == len(before)
+    assert host.look() == before
+    assert look(kind, host.path, "conversion/old") == before
+    assert host.gate() is Gate.OPEN
+    host.forget(kind)
+    assert not (host.path / "queue" / "conversion").exists()
+    host.convert(kind, kind.provider)
+    assert look(kind, host.path) == before
+    assert host.gate() is Gate.LEFT
+    assert host.look() == before, "kept until it is forgotten"
+    host.forget(kind)
+    assert host.look() == {}
+    assert host.gate() is Gate.OPEN
+    assert [key for key in host.harness.world.objects.objects or () if key.startswith("mail/")] == []
+    assert rows(host.harness, MAILS) == []
+    assert look(kind, host.path) == before
+
+
+def test_servers_deliver_what_came_and_give_higher_ids(host: Host) -> None:
+    before = make_queue(LOG, host.path)
+    host.convert(LOG, SHARED)
+    bench = host.serve()
+    host.harness.advance(1)
+    entries = {(spool_id, number): one for spool_id, (_, some, _) in before.items() for number, one in some.items()}
+    for area in (Area.INCOMING, Area.DEFERRED, Area.BOUNCES):
+        taken = bench.take_until(area, sum(one.area is area for one in entries.values()))
+        numbers = {(message.spool_id, entry.number) for message in taken for entry in message.entries}
+        assert numbers == {name for name, one in entries.items() if one.area is area}, area
+        bench.remove([QueueId(*name) for name in numbers])
+    assert bench.put() >> 32 > max(before) >> 32
+    host.harness.advance(60)
+    bench.remove([QueueId(message.spool_id, entry.number) for message, entry in bench.search()])
+    host.harness.advance(10)
+    assert host.harness.world.objects.objects == {}
+    assert rows(host.harness, MAILS) == []
+
+
+def test_a_queue_that_holds_mail_is_no_target(host: Host) -> None:
+    host.fill()
+    (host.path / "queue" / "provider").unlink()
+    before = make_queue(LOG, host.path)
+    there = host.look()
+    refused(os.EX_CONFIG, "holds mail", lambda: host.convert(LOG, SHARED))
+    assert look(LOG, host.path) == before
+    assert host.look() == there
+    assert host.gate() is Gate.OPEN
+    assert not (host.path / "queue" / "conversion").exists()
+
+
+@pytest.mark.parametrize("is_source", [True, False])
+def test_a_server_that_runs_refuses_it(host: Host, is_source: bool) -> None:
+    bench = host.serve()
+    if is_source:
+        (host.path / "queue").mkdir(0o700)
+        (host.path / "queue" / "provider").write_text("distributed 2\n")
+        bench.put()
+        refused(os.EX_TEMPFAIL, "servers serve this queue", lambda: host.convert(LOG, "log"))
+    else:
+        make_queue(LOG, host.path)
+        refused(os.EX_TEMPFAIL, "servers serve this queue", lambda: host.convert(LOG, SHARED))
+    assert host.gate() is Gate.OPEN
+    assert bench.put()
+
+
+class Stop(BaseException):
+    """The process ends here."""
+
+
+def stop_at(moment: tuple[str, int]) -> Callable[[str, int, int], None]:
+    """The process ends when so many messages or entries were read, copied or compared."""
+
+    def progress(what: str, done: int, total: int) -> None:
+        if (what, done) == moment:
+            raise Stop
+
+    return progress
+
+
+MOMENTS = [("entries read", 1), *((f"messages {act}", count) for act in ("copied", "compared") for count in (1, 7, 11))]
+MIDDLE = "messages copied", 7
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_into_it_stopped_anywhere_it_is_begun_again(host: Host, moment: tuple[str, int]) -> None:
+    before = make_queue(LOG, host.path)
+    with pytest.raises(Stop):
+        host.convert(LOG, SHARED, stop_at(moment))
+    assert look(LOG, host.path) == before
+    if host.gate() is not Gate.OPEN:
+        refused(os.EX_TEMPFAIL, "conversion of this queue", host.serve)
+        host.harness.advance(40)
+    host.convert(LOG, SHARED)
+    assert host.look() == before
+    bench = host.serve()
+    host.harness.advance(60)
+    count = sum(one.area is Area.INCOMING for _, entries, _ in before.values() for one in entries.values())
+    assert sum(len(one.entries) for one in bench.take_until(Area.INCOMING, count)) == count
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_out_of_it_stopped_anywhere_it_is_begun_again(host: Host, moment: tuple[str, int]) -> None:
+    before = host.fill()
+    with pytest.raises(Stop):
+        host.convert(LOG, "log", stop_at(moment))
+    assert host.look() == before
+    assert host.gate() is Gate.LEAVING
+    refused(os.EX_TEMPFAIL, "conversion of this queue", host.serve)
+    host.harness.advance(40)
+    host.convert(LOG, "log")
+    assert look(LOG, host.path) == before
+    refused(os.EX_TEMPFAIL, "converted to another provider", host.serve)
+    harness = harness_of(LOG, host.path)
+    queue = harness.open()
+    assert Mail(harness, queue).put() >> 32 > max(before) >> 32
+    stop(harness, queue)
+
+
+@pytest.mark.parametrize("is_source", [True, False])
+def test_one_that_was_stopped_may_be_given_up(host: Host, is_source: bool) -> None:
+    before = host.fill() if is_source else make_queue(LOG, host.path)
+    with pytest.raises(Stop):
+        host.convert(LOG, "log" if is_source else SHARED, stop_at(MIDDLE))
+    host.harness.advance(40)
+    host.give_up(LOG)
+    assert host.gate() is Gate.OPEN
+    assert host.look() == (before if is_source else {})
+    assert host.serve().put()
+
+
+@pytest.mark.parametrize("is_source", [True, False])
+def test_a_kill_behind_the_commit_instant_goes_forward(host: Host, is_source: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = host.fill() if is_source else make_queue(LOG, host.path)
+
+    def end(*args: object, **words: object) -> None:
+        raise Stop
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ModelProvider, "end_conversion", end)
+        with pytest.raises(Stop):
+            host.convert(LOG, "log" if is_source else SHARED)
+    state = read_conversion(PosixDisk(), str(host.path / "queue"))
+    assert state is not None
+    assert state.state is ConversionState.MOVING_OUT
+    host.harness.advance(40)
+    refused(os.EX_TEMPFAIL, "conversion of this queue", host.serve)
+    assert host.convert(LOG, "log" if is_source else SHARED).copied is None
+    assert host.gate() is (Gate.LEFT if is_source else Gate.OPEN)
+    assert (look(LOG, host.path) if is_source else host.look()) == before
+
+
+@pytest.mark.parametrize("call", ["put", "write", "add", "change", "publish"])
+@pytest.mark.parametrize("fate", [Fate.NOT_DONE, Fate.UNANSWERED, Fate.NEVER])
+def test_a_call_that_fails_ends_it_or_is_repeated(host: Host, call: str, fate: Fate) -> None:
+    before = make_queue(LOG, host.path)
+    host.planned = call, fate
+    try:
+        host.convert(LOG, SHARED)
+    except StartError as error:
+        assert error.status == os.EX_TEMPFAIL  # noqa: PT017  # either end is right
+        assert look(LOG, host.path) == before
+    host.planned = None
+    host.harness.advance(40)
+    if (host.path / "queue" / "provider").read_text().startswith("log"):
+        host.convert(LOG, SHARED)
+    assert host.look() == before
+    assert host.gate() is Gate.OPEN
+
+
+def test_a_content_that_is_damaged_ends_it(host: Host) -> None:
+    before = host.fill()
+    objects = host.harness.world.objects.objects
+    assert objects is not None
+    key = next(iter(objects))
+    kept = objects[key]
+    objects[key] = kept[::-1]
+    refused(os.EX_DATAERR, "does not have its sum", lambda: host.convert(LOG, "log"))
+    objects[key] = kept
+    assert host.gate() is Gate.OPEN
+    assert host.look() == before
+
+
+def test_commands_end_where_the_gate_is_shut(host: Host) -> None:
+    host.fill()
+    with pytest.raises(Stop):
+        host.convert(LOG, "log", stop_at(MIDDLE))
+    host.harness.advance(40)
+    status, _, err = host.commands.run("fsck")
+    assert status == os.EX_TEMPFAIL
+    assert "conversion" in err
+    assert host.commands.run("queue", "list")[0] == os.EX_OK
+    status, _, err = host.commands.run("queue", "convert", "--give-up")
+    assert (status, err) == (os.EX_OK, "")
+    assert host.commands.run("fsck")[0] == os.EX_OK
+    assert host.gate() is Gate.OPEN
+
+
+def test_triggers_of_what_was_given_up_do_no_harm(host: Host) -> None:
+    make_queue(LOG, host.path)
+    with pytest.raises(Stop):
+        host.convert(LOG, SHARED, stop_at(MIDDLE))
+    host.harness.advance(40)
+    host.give_up(LOG)
+    bench = host.serve()
+    bench.put(addresses(2))
+    host.harness.advance(30)
+    assert len(bench.take_ids()) == 2
+    assert not host.harness.world.broker.queues["mq.dead"].waiting
+    assert len(host.harness.world.broker.queues[queue_of("incoming")].waiting) == 0
