@@ -110,7 +110,7 @@ def test_the_old_queue_can_be_looked_at(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(
     ("words", "error"),
     [
-        ((), "one of the arguments --to --forget-old is required"),
+        ((), "one of the arguments --to --forget-old --give-up is required"),
         (("--to",), "expected one argument"),
         (("--to", "log", "--forget-old"), "not allowed with argument"),
         (("--to", "mbox"), "there is no provider mbox; --to takes one of: clustered, log"),

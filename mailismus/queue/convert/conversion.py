@@ -102,6 +102,8 @@ def convert(settings: QueueSettings, target: IProvider, tools: ConversionTools) 
     places = places_of(queue_path, settings.spool.rootpath)
     if found is None or not found.state.is_between:
         source = _source_provider(tools, queue_path)
+        if not (source.is_in_files or target.is_in_files):
+            raise StartError(os.EX_USAGE, f"this queue is of provider {source.name} already")
         places = places_of(queue_path, settings.spool.rootpath if source.has_spool or target.has_spool else None)
     elif found.spool_path != settings.spool.rootpath:
         places = places_of(queue_path, found.spool_path)
@@ -141,8 +143,6 @@ def _source_provider(tools: ConversionTools, queue_path: str) -> IProvider:
 def _convert(settings: QueueSettings, target: IProvider, tools: ConversionTools, places: ConversionPlaces) -> Converted:
     disk, queue_path = tools.disk, settings.rootpath
     source = _source_provider(tools, queue_path)
-    if not (source.is_in_files or target.is_in_files):
-        raise StartError(os.EX_USAGE, f"this queue is of provider {source.name} already")
     refuse_unmovable(disk, places)
     clear_bases(disk, places)
     try:
