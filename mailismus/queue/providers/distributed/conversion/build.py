@@ -58,6 +58,8 @@ class SharedBuilder:
         self._reached, self._terms, self._disk, self._path, self._epoch = reached, terms, disk, path, epoch
         self._new_id, self._alone = new_id, AloneLease(reached)
         self._has_lease = False
+        self._not_before = float("-inf")
+        """Rows that are written before would be hidden by what was removed."""
 
     def room_of(self, message: Message) -> QueueRoom:
         return QueueRoom()
@@ -82,7 +84,7 @@ class SharedBuilder:
             text = "the shared queue of these services holds mail: a conversion goes into one without any"
             raise StartError(os.EX_CONFIG, f"{text}; nothing was changed")
         if found is not Gate.OPEN:
-            await empty(stores, look)
+            self._not_before = await empty(stores, look)
         await self._raise_epoch()
         await look.starts.load()
         for area in Area:
@@ -115,7 +117,7 @@ class SharedBuilder:
         self._reached.wait(self._add(message, body))
 
     async def _add(self, message: Message, content: WholeBody) -> None:
-        stores, now = self._reached.stores, self._reached.now()
+        stores, now = self._reached.stores, max(self._reached.now(), self._not_before)
         key = f"mail/{int(now // 86_400)}/{format_spool_id(message.spool_id).lower()}"
         await until_answered(lambda: stores.objects.put(key, content))
         arrived = Arrived(

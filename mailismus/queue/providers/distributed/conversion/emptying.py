@@ -19,17 +19,19 @@ from mailismus.queue.providers.distributed.stores.stores import Stores
 _TICK = 0.001
 
 
-async def empty(stores: Stores, look: SharedLook) -> None:
-    """Remove all. Raises `NotDone`, `Unanswered`."""
-    rows = stores.rows
+async def empty(stores: Stores, look: SharedLook) -> float:
+    """Remove all. Return a time behind which rows of the same messages count. Raises `NotDone`, `Unanswered`."""
+    rows, erased = stores.rows, look.now()
     await until_answered(lambda: rows.write([server_row(RECOUNT, OPEN, 0, look.now())]))
     async for share, _ in Living(look).shares():
-        now = look.now()
+        now = max(look.now(), share.enqueued_at)  # the clock of who put it in may have been ahead
+        erased = max(erased, now + _TICK)
         mark = removed_mark(share.name, WHOLE, now)
         await until_answered(lambda mark=mark: rows.write([mark]))  # type: ignore[misc]
         index = Erase(MAILS, (to_signed(share.message.spool_id),), now + _TICK)
         await until_answered(lambda index=index: rows.write([index]))  # type: ignore[misc]
         await until_answered(lambda key=share.blob.key: stores.objects.remove(key))  # type: ignore[misc]
+    return erased + _TICK
 
 
 async def is_empty(look: SharedLook) -> bool:
