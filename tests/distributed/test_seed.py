@@ -52,6 +52,15 @@ class Reads:
 
         client.rows = read
 
+    @classmethod
+    def from_start(cls, harness: ModelHarness) -> tuple[Reads, Bench]:
+        """Those of a server that starts, and it."""
+        server = harness.stores()
+        reads = cls(harness)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(harness, "stores", lambda: server)
+            return reads, Bench(harness, harness.make())
+
     def of(self, table: RowTable) -> list[Key]:
         return [partition for one, partition in self.all if one is table]
 
@@ -378,9 +387,7 @@ def test_a_dequeue_reads_marks_then_content_then_marks_it(bench: Bench, harness:
     added in deletedMailsV2 to notice the email had been dequeued.\" Here the trigger is acked behind that."""
     bench.put()
     harness.crash_only()
-    again = Bench(harness, harness.make())
-    reads = Reads(harness)
-    harness.advance(40)
+    reads, again = Reads.from_start(harness)
     (queue_id,) = again.take_ids()
     assert reads.of(DELETED)
     assert again.read(queue_id.spool_id) == CONTENT
