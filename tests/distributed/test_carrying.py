@@ -28,6 +28,7 @@ from tests.distributed.test_queue import rows
 
 HOUR, DAY = 3600, 86_400
 FOR_EVER = float(1 << 37)
+days_of_waiting = pytest.mark.parametrize("days", [5, pytest.param(40, marks=pytest.mark.exhaustive)])
 
 
 @pytest.fixture
@@ -48,9 +49,9 @@ def starts(harness: ModelHarness) -> dict[Area, float]:
     return {Area(str(row["queue_name"])): float(str(row["browse_start"])) for row in rows(harness, BROWSE_START)}
 
 
-def put_in_all_areas(bench: Bench) -> dict[SpoolId, list[tuple[int, Area, float, int]]]:
-    """Messages that wait: deferred for 60 days, for a day and a half, held for ever, kept deleted."""
-    far, half = bench.now() + 60 * DAY, bench.now() + DAY * 3 / 2
+def put_in_all_areas(bench: Bench, days: int) -> dict[SpoolId, list[tuple[int, Area, float, int]]]:
+    """Messages that wait: deferred for so many days, for a day and a half, held for ever, kept deleted."""
+    far, half = bench.now() + days * DAY, bench.now() + DAY * 3 / 2
     for due_at, area in ((far, Area.DEFERRED), (half, Area.DEFERRED), (FOR_EVER, Area.HELD), (far, Area.DELETED)):
         bench.put(addresses(3))
         taken = bench.take_ids()
@@ -65,11 +66,12 @@ def as_listed(bench: Bench) -> dict[SpoolId, list[tuple[int, Area, float, int]]]
     return {spool_id: sorted(entries, key=lambda one: one[0]) for spool_id, entries in found.items()}
 
 
-def test_forty_days_on_all_is_there_and_what_is_old_is_removed(harness: ModelHarness) -> None:
+@days_of_waiting
+def test_days_later_all_is_there_and_what_is_old_is_removed(harness: ModelHarness, days: int) -> None:
     bench = Bench(harness, harness.make())
-    before = put_in_all_areas(bench)
+    before = put_in_all_areas(bench, days + 20)
     begun = bench.now()
-    pass_days(harness, 40)
+    pass_days(harness, days)
     assert as_listed(bench) == before
     assert all(bench.read(spool_id) == CONTENT for spool_id in before)
     assert {entry.reply for _, entry in bench.search()} == {LATER_REPLY}
@@ -78,30 +80,32 @@ def test_forty_days_on_all_is_there_and_what_is_old_is_removed(harness: ModelHar
     for table in (ENQUEUED, DELETED):
         assert all(float(str(row["slice_start"])) > oldest - DAY for row in rows(harness, table))
     assert all(float(str(row["content_start"])) > oldest - DAY for row in rows(harness, CONTENT_START))
-    due = [row for row in rows(harness, DUE) if row["due_at"] == begun + 60 * DAY]
+    due = [row for row in rows(harness, DUE) if row["due_at"] == begun + (days + 20) * DAY]
     assert len(due) <= 2 * 2, "a share has a row where it is, not where it was"
     assert bench.entry_count() == 12
 
 
-def test_what_was_due_all_the_time_may_be_taken_once(harness: ModelHarness) -> None:
+@days_of_waiting
+def test_what_was_due_all_the_time_may_be_taken_once(harness: ModelHarness, days: int) -> None:
     bench = Bench(harness, harness.make())
-    put_in_all_areas(bench)
+    put_in_all_areas(bench, days + 1)
     pass_days(harness, 3)
     taken = bench.take_ids(Area.DEFERRED)
     assert len(taken) == 3
     bench.remove(taken)
-    pass_days(harness, 58)
+    pass_days(harness, days - 1)
     again = bench.take_ids(Area.DEFERRED)
     assert len(again) == 3
     assert set(again).isdisjoint(taken)
 
 
-def test_a_site_that_stood_still_for_forty_days_has_all_of_it(harness: ModelHarness) -> None:
+@days_of_waiting
+def test_a_site_that_stood_still_for_days_has_all_of_it(harness: ModelHarness, days: int) -> None:
     bench = Bench(harness, harness.make())
-    before = put_in_all_areas(bench)
+    before = put_in_all_areas(bench, days + 20)
     waiting = bench.put()
     harness.crash_only()
-    harness.clock.advance(40 * DAY)
+    harness.clock.advance(days * DAY)
     bench = Bench(harness, harness.make())
     after = as_listed(bench)
     assert after.pop(waiting)
@@ -155,7 +159,7 @@ def _is_new(start: object, now: float) -> bool:
 def test_a_share_is_carried_once_whatever_becomes_of_a_write(harness: ModelHarness, fate: Fate) -> None:
     bench = Bench(harness, harness.make())
     spool_id = bench.put(addresses(2))
-    bench.defer(bench.take_ids(), bench.now() + 10 * DAY)
+    bench.defer(bench.take_ids(), bench.now() + 2 * DAY)
     harness.advance(27 * HOUR)
     harness.advance(20)
     assert harness.server is not None
@@ -165,7 +169,7 @@ def test_a_share_is_carried_once_whatever_becomes_of_a_write(harness: ModelHarne
     bench = Bench(harness, harness.crash(bench.queue))
     found: list[Entry] = [entry for _, entry in bench.search()]
     assert sorted(entry.number for entry in found) == [1, 2]
-    harness.advance(10 * DAY)
+    harness.advance(2 * DAY)
     harness.advance(60)
     taken = bench.take_ids(Area.DEFERRED)
     assert len(taken) == 2
