@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
 import attrs
 import pytest
+from twisted.internet.defer import Deferred
 
 from mailismus.config.values.services import ServicesSettings
 from mailismus.config.values.settings import QueueSettings
@@ -23,8 +24,11 @@ from mailismus.queue.convert.forgetting import forget_old
 from mailismus.queue.files.conversion import ConversionState, read_conversion
 from mailismus.queue.interface import Area, Filter
 from mailismus.queue.provider import ConversionEnd, IProviders, QueuePlace
+from mailismus.queue.providers.distributed.conversion import shutting
 from mailismus.queue.providers.distributed.format.tables import MAILS, TASKS, queue_of
-from mailismus.queue.providers.distributed.identity.gate import Gate
+from mailismus.queue.providers.distributed.identity.gate import Gate, set_gate
+from mailismus.queue.providers.distributed.identity.lease import ServerLease
+from mailismus.queue.providers.distributed.stores.rows import IRows
 from tests.contracts.bench import Bench, addresses
 from tests.convert.kinds import (
     KINDS,
@@ -210,6 +214,39 @@ def test_a_server_that_runs_refuses_it(host: Host, is_source: bool) -> None:
         refused(os.EX_TEMPFAIL, "servers serve this queue", lambda: host.convert(LOG, SHARED))
     assert host.gate() is Gate.OPEN
     assert bench.put()
+
+
+def test_one_that_fails_beside_another_leaves_its_gate_shut(host: Host) -> None:
+    host.fill()
+    stores = host.harness.world.server()
+    elsewhere = ServerLease(stores.rows, "command elsewhere", host.harness.now)
+    host.harness.world.wait(elsewhere.acquire(-2))
+    host.harness.world.wait(set_gate(stores.rows, (Gate.OPEN,), Gate.LEAVING))
+    refused(os.EX_TEMPFAIL, "servers serve this queue", lambda: host.convert(LOG, "log"))
+    refused(os.EX_TEMPFAIL, "servers serve this queue", lambda: host.give_up(LOG))
+    assert host.gate() is Gate.LEAVING
+
+
+@pytest.mark.parametrize("is_source", [True, False])
+def test_a_server_that_came_in_between_opens_it(host: Host, is_source: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has its lease, and found the gate open, while the command shut it."""
+    if is_source:
+        host.fill()
+    else:
+        make_queue(LOG, host.path)
+    stores = host.harness.world.server()
+    elsewhere = ServerLease(stores.rows, "mx", host.harness.now)
+    came = list[Deferred[None]]()
+
+    async def set_later(rows: IRows, found: Collection[Gate], wanted: Gate) -> Gate:
+        if not came:
+            came.append(Deferred.fromCoroutine(elsewhere.acquire(9)))
+            await came[0]
+        return await set_gate(rows, found, wanted)
+
+    monkeypatch.setattr(shutting, "set_gate", set_later)
+    refused(os.EX_TEMPFAIL, "servers serve this queue", lambda: host.convert(LOG, "log" if is_source else SHARED))
+    assert host.gate() is Gate.OPEN
 
 
 class Stop(BaseException):

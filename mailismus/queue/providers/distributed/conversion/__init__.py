@@ -3,6 +3,7 @@
 Modules:
 
     living      all that lives, share by share
+    shutting    shuts the gate for servers
     emptying    removes all mail
     source      an `IQueueSource`: all of the queue, for another provider
     build       an `IQueueBuilder`: mail of another provider

@@ -22,6 +22,7 @@ from mailismus.queue.provider import QueueRoom
 from mailismus.queue.providers.distributed.content.whole import WholeBody
 from mailismus.queue.providers.distributed.conversion.asking import until_answered
 from mailismus.queue.providers.distributed.conversion.emptying import empty, is_empty
+from mailismus.queue.providers.distributed.conversion.shutting import shut
 from mailismus.queue.providers.distributed.counts.stored import OPEN, RECOUNT, server_row
 from mailismus.queue.providers.distributed.enqueue.plan import Arrived, plan_enqueue
 from mailismus.queue.providers.distributed.format.batches import in_turn
@@ -32,7 +33,7 @@ from mailismus.queue.providers.distributed.format.tables import DUE_START, SPIDS
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.format.version import OWNERSHIP
 from mailismus.queue.providers.distributed.identity.epochs import LAST, MOST_EPOCHS
-from mailismus.queue.providers.distributed.identity.gate import Gate, refuse_shut, set_gate
+from mailismus.queue.providers.distributed.identity.gate import Gate, set_gate
 from mailismus.queue.providers.distributed.reaching import IReached
 from mailismus.queue.providers.distributed.stopped.alone import AloneLease
 from mailismus.queue.providers.distributed.stopped.look import LookTerms, SharedLook, look_at
@@ -73,10 +74,7 @@ class SharedBuilder:
         stores, now = self._reached.stores, self._reached.now()
         await self._alone.begin()
         self._has_lease = True
-        found = await set_gate(stores.rows, (Gate.OPEN, Gate.FILLING, Gate.FILLED), Gate.FILLING)
-        if found not in (Gate.OPEN, Gate.FILLING, Gate.FILLED):
-            await refuse_shut(stores.rows)
-        await self._alone.check()
+        found = await shut(stores.rows, self._alone, (Gate.OPEN, Gate.FILLING, Gate.FILLED), Gate.FILLING)
         await CurrentView(ViewHistory(stores.rows, "queue convert", self._reached.now), self._terms.view).adopt()
         look = await self._look()
         if found is Gate.OPEN and not await is_empty(look):

@@ -19,22 +19,23 @@ async def end_conversion(reached: IReached, terms: LookTerms, end: ConversionEnd
         before, wanted = (Gate.LEAVING, Gate.LEFT) if is_source else (Gate.FILLED, Gate.OPEN)
         await set_gate(rows, (before,), wanted)
     elif end is ConversionEnd.GIVEN_UP and is_source:
-        await set_gate(rows, (Gate.LEAVING,), Gate.OPEN)
+        await _open(reached, terms, (Gate.LEAVING,), is_kept=True)
     elif end is ConversionEnd.GIVEN_UP:
-        await _empty(reached, terms, _FILLING)
+        await _open(reached, terms, _FILLING, is_kept=False)
     elif is_source:
-        await _empty(reached, terms, (Gate.LEFT,))
+        await _open(reached, terms, (Gate.LEFT,), is_kept=False)
 
 
-async def _empty(reached: IReached, terms: LookTerms, found: tuple[Gate, ...]) -> None:
-    """Remove all, where the gate is as in `found`, and open it."""
+async def _open(reached: IReached, terms: LookTerms, found: tuple[Gate, ...], *, is_kept: bool) -> None:
+    """Open the gate where it is as in `found`, and remove all before, or keep it. Another command may be at it: then 75."""
     rows = reached.stores.rows
     if await gate_of(rows) not in found:
         return
     alone = AloneLease(reached)
     await alone.begin()
     try:
-        await empty(reached.stores, await look_at(reached.stores, terms))
+        if not is_kept:
+            await empty(reached.stores, await look_at(reached.stores, terms))
         await set_gate(rows, found, Gate.OPEN)
     finally:
         await alone.end()

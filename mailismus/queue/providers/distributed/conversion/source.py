@@ -15,10 +15,11 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Entry
 from mailismus.queue.provider import StoredPart
 from mailismus.queue.providers.distributed.conversion.living import Living
+from mailismus.queue.providers.distributed.conversion.shutting import shut
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.format.tables import SPIDS
 from mailismus.queue.providers.distributed.identity.epochs import LAST
-from mailismus.queue.providers.distributed.identity.gate import Gate, refuse_shut, set_gate
+from mailismus.queue.providers.distributed.identity.gate import Gate
 from mailismus.queue.providers.distributed.reaching import IReached
 from mailismus.queue.providers.distributed.stopped.alone import AloneLease
 from mailismus.queue.providers.distributed.stopped.look import LookTerms, SharedLook, look_at
@@ -42,10 +43,7 @@ class SharedSource:
     async def _begin(self, terms: LookTerms) -> tuple[SharedLook, int]:
         rows = self._reached.stores.rows
         await self._alone.begin()
-        found = await set_gate(rows, (Gate.OPEN, Gate.LEAVING), Gate.LEAVING)
-        if found not in (Gate.OPEN, Gate.LEAVING, Gate.FILLED):
-            await refuse_shut(rows)
-        await self._alone.check()
+        await shut(rows, self._alone, (Gate.OPEN, Gate.LEAVING), Gate.LEAVING, as_it_is=(Gate.FILLED,))
         row = await rows.row(SPIDS, (LAST,))
         epoch = 0 if row is None else row["epoch"]
         return await look_at(self._reached.stores, terms), epoch if isinstance(epoch, int) else 0
