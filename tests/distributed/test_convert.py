@@ -26,7 +26,7 @@ from mailismus.queue.interface import Area, Filter
 from mailismus.queue.provider import ConversionEnd, IProviders, QueuePlace
 from mailismus.queue.providers.distributed.conversion import shutting
 from mailismus.queue.providers.distributed.format.tables import MAILS, TASKS, queue_of
-from mailismus.queue.providers.distributed.identity.gate import Gate, set_gate
+from mailismus.queue.providers.distributed.identity.gate import ConversionGate, set_gate
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.stores.rows import IRows
 from tests.contracts.bench import Bench, addresses
@@ -112,9 +112,9 @@ class Host:
         stopped.close()
         return found
 
-    def gate(self) -> Gate:
+    def gate(self) -> ConversionGate:
         owner = [row["owner"] for row in rows(self.harness, TASKS) if row["name"] == "conversion"]
-        return Gate(owner[0]) if owner else Gate.OPEN
+        return ConversionGate(owner[0]) if owner else ConversionGate.OPEN
 
     def serve(self) -> Bench:
         """A server elsewhere."""
@@ -155,16 +155,16 @@ def test_into_services_and_back(host: Host, kind: QueueKind) -> None:
     assert done.copied.messages == len(before)
     assert host.look() == before
     assert look(kind, host.path, "conversion/old") == before
-    assert host.gate() is Gate.OPEN
+    assert host.gate() is ConversionGate.OPEN
     host.forget(kind)
     assert not (host.path / "queue" / "conversion").exists()
     host.convert(kind, kind.provider)
     assert look(kind, host.path) == before
-    assert host.gate() is Gate.LEFT
+    assert host.gate() is ConversionGate.LEFT
     assert host.look() == before, "kept until it is forgotten"
     host.forget(kind)
     assert host.look() == {}
-    assert host.gate() is Gate.OPEN
+    assert host.gate() is ConversionGate.OPEN
     assert [key for key in host.harness.world.objects.objects or () if key.startswith("mail/")] == []
     assert rows(host.harness, MAILS) == []
     assert look(kind, host.path) == before
@@ -197,7 +197,7 @@ def test_a_queue_that_holds_mail_is_no_target(host: Host) -> None:
     refused(os.EX_CONFIG, "holds mail", lambda: host.convert(LOG, SHARED))
     assert look(LOG, host.path) == before
     assert host.look() == there
-    assert host.gate() is Gate.OPEN
+    assert host.gate() is ConversionGate.OPEN
     assert not (host.path / "queue" / "conversion").exists()
 
 
@@ -212,7 +212,7 @@ def test_a_server_that_runs_refuses_it(host: Host, is_source: bool) -> None:
     else:
         make_queue(LOG, host.path)
         refused(os.EX_TEMPFAIL, "servers serve this queue", lambda: host.convert(LOG, SHARED))
-    assert host.gate() is Gate.OPEN
+    assert host.gate() is ConversionGate.OPEN
     assert bench.put()
 
 
@@ -221,10 +221,10 @@ def test_one_that_fails_beside_another_leaves_its_gate_shut(host: Host) -> None:
     stores = host.harness.world.server()
     elsewhere = ServerLease(stores.rows, "command elsewhere", host.harness.now)
     host.harness.world.wait(elsewhere.acquire(-2))
-    host.harness.world.wait(set_gate(stores.rows, (Gate.OPEN,), Gate.LEAVING))
+    host.harness.world.wait(set_gate(stores.rows, (ConversionGate.OPEN,), ConversionGate.LEAVING))
     refused(os.EX_TEMPFAIL, "servers serve this queue", lambda: host.convert(LOG, "log"))
     refused(os.EX_TEMPFAIL, "servers serve this queue", lambda: host.give_up(LOG))
-    assert host.gate() is Gate.LEAVING
+    assert host.gate() is ConversionGate.LEAVING
 
 
 @pytest.mark.parametrize("is_source", [True, False])
@@ -238,7 +238,7 @@ def test_a_server_that_came_in_between_opens_it(host: Host, is_source: bool, mon
     elsewhere = ServerLease(stores.rows, "mx", host.harness.now)
     came = list[Deferred[None]]()
 
-    async def set_later(rows: IRows, found: Collection[Gate], wanted: Gate) -> Gate:
+    async def set_later(rows: IRows, found: Collection[ConversionGate], wanted: ConversionGate) -> ConversionGate:
         if not came:
             came.append(Deferred.fromCoroutine(elsewhere.acquire(9)))
             await came[0]
@@ -246,7 +246,7 @@ def test_a_server_that_came_in_between_opens_it(host: Host, is_source: bool, mon
 
     monkeypatch.setattr(shutting, "set_gate", set_later)
     refused(os.EX_TEMPFAIL, "servers serve this queue", lambda: host.convert(LOG, "log" if is_source else SHARED))
-    assert host.gate() is Gate.OPEN
+    assert host.gate() is ConversionGate.OPEN
 
 
 class Stop(BaseException):
@@ -273,7 +273,7 @@ def test_into_it_stopped_anywhere_it_is_begun_again(host: Host, moment: tuple[st
     with pytest.raises(Stop):
         host.convert(LOG, SHARED, stop_at(moment))
     assert look(LOG, host.path) == before
-    if host.gate() is not Gate.OPEN:
+    if host.gate() is not ConversionGate.OPEN:
         refused(os.EX_TEMPFAIL, "conversion of this queue", host.serve)
         host.harness.advance(40)
     host.convert(LOG, SHARED)
@@ -290,7 +290,7 @@ def test_out_of_it_stopped_anywhere_it_is_begun_again(host: Host, moment: tuple[
     with pytest.raises(Stop):
         host.convert(LOG, "log", stop_at(moment))
     assert host.look() == before
-    assert host.gate() is Gate.LEAVING
+    assert host.gate() is ConversionGate.LEAVING
     refused(os.EX_TEMPFAIL, "conversion of this queue", host.serve)
     host.harness.advance(40)
     host.convert(LOG, "log")
@@ -309,7 +309,7 @@ def test_one_that_was_stopped_may_be_given_up(host: Host, is_source: bool) -> No
         host.convert(LOG, "log" if is_source else SHARED, stop_at(MIDDLE))
     host.harness.advance(40)
     host.give_up(LOG)
-    assert host.gate() is Gate.OPEN
+    assert host.gate() is ConversionGate.OPEN
     assert host.look() == (before if is_source else {})
     assert host.serve().put()
 
@@ -331,7 +331,7 @@ def test_a_kill_behind_the_commit_instant_goes_forward(host: Host, is_source: bo
     host.harness.advance(40)
     refused(os.EX_TEMPFAIL, "conversion of this queue", host.serve)
     assert host.convert(LOG, "log" if is_source else SHARED).copied is None
-    assert host.gate() is (Gate.LEFT if is_source else Gate.OPEN)
+    assert host.gate() is (ConversionGate.LEFT if is_source else ConversionGate.OPEN)
     assert (look(LOG, host.path) if is_source else host.look()) == before
 
 
@@ -350,7 +350,7 @@ def test_a_call_that_fails_ends_it_or_is_repeated(host: Host, call: str, fate: F
     if (host.path / "queue" / "provider").read_text().startswith("log"):
         host.convert(LOG, SHARED)
     assert host.look() == before
-    assert host.gate() is Gate.OPEN
+    assert host.gate() is ConversionGate.OPEN
 
 
 def test_a_content_that_is_damaged_ends_it(host: Host) -> None:
@@ -362,7 +362,7 @@ def test_a_content_that_is_damaged_ends_it(host: Host) -> None:
     objects[key] = kept[::-1]
     refused(os.EX_DATAERR, "does not have its sum", lambda: host.convert(LOG, "log"))
     objects[key] = kept
-    assert host.gate() is Gate.OPEN
+    assert host.gate() is ConversionGate.OPEN
     assert host.look() == before
 
 
@@ -378,7 +378,7 @@ def test_commands_end_where_the_gate_is_shut(host: Host) -> None:
     status, _, err = host.commands.run("queue", "convert", "--give-up")
     assert (status, err) == (os.EX_OK, "")
     assert host.commands.run("fsck")[0] == os.EX_OK
-    assert host.gate() is Gate.OPEN
+    assert host.gate() is ConversionGate.OPEN
 
 
 def test_triggers_of_what_was_given_up_do_no_harm(host: Host) -> None:

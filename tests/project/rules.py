@@ -94,9 +94,9 @@ ROOMS = {
     "queue.providers.log": ("format", "index", "commit", "read", "recovery", "control", "conversion", OWN, "fsck", "entry"),
     "queue.providers.distributed": (
         *("stores", "regular", "format", "news", "circuits", "view", "identity", "limits", "setup", "counts"),
-        *("enqueue", "content", "due", "hand", "settle", "browse"),
+        *("enqueue", "content", "due", "hand", "settle", "browse", "sweep"),
         OWN,
-        *("stopped", "dump", "fsck"),
+        *("stopped", "dump", "fsck", "conversion"),
         "entry",
     ),
     "queue.providers.distributed.stores": (

@@ -2,6 +2,7 @@
 
 Modules:
 
+    asking      a call is repeated until it is answered
     living      all that lives, share by share
     shutting    shuts the gate for servers
     emptying    removes all mail

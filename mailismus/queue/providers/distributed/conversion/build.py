@@ -33,7 +33,7 @@ from mailismus.queue.providers.distributed.format.tables import DUE_START, SPIDS
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.format.version import OWNERSHIP
 from mailismus.queue.providers.distributed.identity.epochs import LAST, MOST_EPOCHS
-from mailismus.queue.providers.distributed.identity.gate import Gate, set_gate
+from mailismus.queue.providers.distributed.identity.gate import ConversionGate, set_gate
 from mailismus.queue.providers.distributed.reaching import IReached
 from mailismus.queue.providers.distributed.stopped.alone import AloneLease
 from mailismus.queue.providers.distributed.stopped.look import LookTerms, SharedLook, look_at
@@ -74,14 +74,19 @@ class SharedBuilder:
         stores, now = self._reached.stores, self._reached.now()
         await self._alone.begin()
         self._has_lease = True
-        found = await shut(stores.rows, self._alone, (Gate.OPEN, Gate.FILLING, Gate.FILLED), Gate.FILLING)
+        found = await shut(
+            stores.rows,
+            self._alone,
+            (ConversionGate.OPEN, ConversionGate.FILLING, ConversionGate.FILLED),
+            ConversionGate.FILLING,
+        )
         await CurrentView(ViewHistory(stores.rows, "queue convert", self._reached.now), self._terms.view).adopt()
         look = await self._look()
-        if found is Gate.OPEN and not await is_empty(look):
-            await set_gate(stores.rows, (Gate.FILLING,), Gate.OPEN)
+        if found is ConversionGate.OPEN and not await is_empty(look):
+            await set_gate(stores.rows, (ConversionGate.FILLING,), ConversionGate.OPEN)
             text = "the shared queue of these services holds mail: a conversion goes into one without any"
             raise StartError(os.EX_CONFIG, f"{text}; nothing was changed")
-        if found is not Gate.OPEN:
+        if found is not ConversionGate.OPEN:
             self._not_before = await empty(stores, look)
         await self._raise_epoch()
         await look.starts.load()
@@ -143,7 +148,7 @@ class SharedBuilder:
     async def _finish(self) -> None:
         rows = self._reached.stores.rows
         await until_answered(lambda: rows.write([server_row(RECOUNT, OPEN, 0, self._reached.now())]))
-        await set_gate(rows, (Gate.FILLING,), Gate.FILLED)
+        await set_gate(rows, (ConversionGate.FILLING,), ConversionGate.FILLED)
 
     def close(self) -> None:
         try:

@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from mailismus.queue.provider import ConversionEnd
 from mailismus.queue.providers.distributed.conversion.emptying import empty
-from mailismus.queue.providers.distributed.identity.gate import Gate, gate_of, set_gate
+from mailismus.queue.providers.distributed.identity.gate import ConversionGate, gate_of, set_gate
 from mailismus.queue.providers.distributed.reaching import IReached
 from mailismus.queue.providers.distributed.stopped.alone import AloneLease
 from mailismus.queue.providers.distributed.stopped.look import LookTerms, look_at
 
-_FILLING = (Gate.FILLING, Gate.FILLED)
+_FILLING = (ConversionGate.FILLING, ConversionGate.FILLED)
 
 
 async def end_conversion(reached: IReached, terms: LookTerms, end: ConversionEnd, *, is_source: bool) -> None:
     """End it. Raises `StartError`, `NotDone`, `Unanswered`."""
     rows = reached.stores.rows
     if end is ConversionEnd.DONE:
-        before, wanted = (Gate.LEAVING, Gate.LEFT) if is_source else (Gate.FILLED, Gate.OPEN)
+        before, wanted = (
+            (ConversionGate.LEAVING, ConversionGate.LEFT) if is_source else (ConversionGate.FILLED, ConversionGate.OPEN)
+        )
         await set_gate(rows, (before,), wanted)
     elif end is ConversionEnd.GIVEN_UP and is_source:
-        await _open(reached, terms, (Gate.LEAVING,), is_kept=True)
+        await _open(reached, terms, (ConversionGate.LEAVING,), is_kept=True)
     elif end is ConversionEnd.GIVEN_UP:
         await _open(reached, terms, _FILLING, is_kept=False)
     elif is_source:
-        await _open(reached, terms, (Gate.LEFT,), is_kept=False)
+        await _open(reached, terms, (ConversionGate.LEFT,), is_kept=False)
 
 
-async def _open(reached: IReached, terms: LookTerms, found: tuple[Gate, ...], *, is_kept: bool) -> None:
+async def _open(reached: IReached, terms: LookTerms, found: tuple[ConversionGate, ...], *, is_kept: bool) -> None:
     """Open the gate where it is as in `found`, and remove all before, or keep it. Another command may be at it: then 75."""
     rows = reached.stores.rows
     if await gate_of(rows) not in found:
@@ -36,6 +38,6 @@ async def _open(reached: IReached, terms: LookTerms, found: tuple[Gate, ...], *,
     try:
         if not is_kept:
             await empty(reached.stores, await look_at(reached.stores, terms))
-        await set_gate(rows, found, Gate.OPEN)
+        await set_gate(rows, found, ConversionGate.OPEN)
     finally:
         await alone.end()

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from mailismus.errors import StartError
-from mailismus.queue.providers.distributed.identity.gate import Gate, refuse_shut, set_gate
+from mailismus.queue.providers.distributed.identity.gate import ConversionGate, refuse_shut, set_gate
 from mailismus.queue.providers.distributed.stopped.alone import AloneLease
 from mailismus.queue.providers.distributed.stores.rows import IRows
 
 
 async def shut(
-    rows: IRows, alone: AloneLease, found: Collection[Gate], wanted: Gate, as_it_is: Collection[Gate] = ()
-) -> Gate:
+    rows: IRows,
+    alone: AloneLease,
+    found: Collection[ConversionGate],
+    wanted: ConversionGate,
+    as_it_is: Collection[ConversionGate] = (),
+) -> ConversionGate:
     """Set the gate where its state is one of `found`, let it be where it is one of `as_it_is`, and return which it was.
     Raises `StartError` (75) for another state, and where a server may serve the queue; `NotDone`."""
     was = await set_gate(rows, found, wanted)
@@ -21,7 +25,7 @@ async def shut(
     try:
         await alone.check()
     except StartError:
-        if was is Gate.OPEN:
-            await set_gate(rows, (wanted,), Gate.OPEN)
+        if was is ConversionGate.OPEN:
+            await set_gate(rows, (wanted,), ConversionGate.OPEN)
         raise
     return was

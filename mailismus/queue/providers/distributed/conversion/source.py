@@ -19,7 +19,7 @@ from mailismus.queue.providers.distributed.conversion.shutting import shut
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.format.tables import SPIDS
 from mailismus.queue.providers.distributed.identity.epochs import LAST
-from mailismus.queue.providers.distributed.identity.gate import Gate
+from mailismus.queue.providers.distributed.identity.gate import ConversionGate
 from mailismus.queue.providers.distributed.reaching import IReached
 from mailismus.queue.providers.distributed.stopped.alone import AloneLease
 from mailismus.queue.providers.distributed.stopped.look import LookTerms, SharedLook, look_at
@@ -43,7 +43,13 @@ class SharedSource:
     async def _begin(self, terms: LookTerms) -> tuple[SharedLook, int]:
         rows = self._reached.stores.rows
         await self._alone.begin()
-        await shut(rows, self._alone, (Gate.OPEN, Gate.LEAVING), Gate.LEAVING, as_it_is=(Gate.FILLED,))
+        await shut(
+            rows,
+            self._alone,
+            (ConversionGate.OPEN, ConversionGate.LEAVING),
+            ConversionGate.LEAVING,
+            as_it_is=(ConversionGate.FILLED,),
+        )
         row = await rows.row(SPIDS, (LAST,))
         epoch = 0 if row is None else row["epoch"]
         return await look_at(self._reached.stores, terms), epoch if isinstance(epoch, int) else 0

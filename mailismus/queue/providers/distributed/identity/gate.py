@@ -22,7 +22,7 @@ NAME = "conversion"
 TRIES = 20
 
 
-class Gate(enum.Enum):
+class ConversionGate(enum.Enum):
     """The states. The values stand in rows."""
 
     OPEN = -1
@@ -36,15 +36,15 @@ class Gate(enum.Enum):
     """A queue of another provider goes on with its mail."""
 
 
-async def gate_of(rows: IRows) -> Gate:
+async def gate_of(rows: IRows) -> ConversionGate:
     """The state. Raises `NotDone`."""
     row = await rows.row(TASKS, (NAME,))
-    return Gate.OPEN if row is None else Gate(row["owner"])
+    return ConversionGate.OPEN if row is None else ConversionGate(row["owner"])
 
 
-async def set_gate(rows: IRows, found: Collection[Gate], wanted: Gate) -> Gate:
+async def set_gate(rows: IRows, found: Collection[ConversionGate], wanted: ConversionGate) -> ConversionGate:
     """Set the gate where its state is one of `found`. Return which it was: of another state it stays. Raises `NotDone`."""
-    was: Gate | None = None
+    was: ConversionGate | None = None
     for _ in range(TRIES):
         try:
             before = await gate_of(rows)
@@ -66,9 +66,9 @@ async def set_gate(rows: IRows, found: Collection[Gate], wanted: Gate) -> Gate:
 async def refuse_shut(rows: IRows) -> None:
     """Raise `StartError` (75) where a conversion is at the queue, `NotDone`."""
     gate = await gate_of(rows)
-    if gate is Gate.OPEN:
+    if gate is ConversionGate.OPEN:
         return
-    if gate is Gate.LEFT:
+    if gate is ConversionGate.LEFT:
         text = "its mail was converted to another provider: nothing of it is served"
         raise StartError(os.EX_TEMPFAIL, f"{text}; mailismus queue convert --forget-old, where that was done, empties it")
     text = "a conversion of this queue is under way, or was stopped"
