@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks.queue_builder import DOMAIN, REPLY, SIZE_BYTES, content
 from mailismus.chunks.generator import process_generator
 from mailismus.disk.posix import PosixDisk
+from mailismus.mail.attempts import DEFERRED, PastAttempt, with_attempt
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.files.mark import Mark, write_mark
 from mailismus.queue.interface import Area, Entry, Message
@@ -39,6 +40,8 @@ def fill(root: str, messages: int, due_in_s: float) -> None:
     queue = ChunkDirectories(disk, root, SPLIT)
     writers = MessWriters(queue, process_generator(), lambda: now)
     numbers = array("Q")
+    tried = PastAttempt(1, int(now), DEFERRED, int(due_in_s), b"", HOST, REPLY.code, REPLY.enhanced, REPLY.text)
+    words = with_attempt(None, tried)
     for number in range(messages):
         data = content(number)
         writer = writers.begin()
@@ -46,7 +49,7 @@ def fill(root: str, messages: int, due_in_s: float) -> None:
         writer.finish()
         message = Message(SpoolId((EPOCH << 32) + number + 1), b"sender@from.bench.example", b"127.0.0.1", False, now,
                           SIZE_BYTES, 1, [Entry(1, b"%dbuilt@%s" % (number, DOMAIN), Area.DEFERRED, now + due_in_s, 1,
-                                                REPLY, HOST)])  # fmt: skip
+                                                REPLY, HOST, words)])  # fmt: skip
         for home, text in (
             (INFO, format_info(message)),
             (REMOTE, format_envelope(message, message.entries, ())),

@@ -31,7 +31,7 @@ _NOREPLACE = 1
 SYNCS = 8
 """Files that are synced at a time: they share what the file system writes for each."""
 _PIECE = 8192
-"""Bytes of one read of a small file."""
+"""Bytes of the first read of a small file; of each other one twice as many, up to a megabyte."""
 _MAX_BUFFERS = 1000
 """Buffers in one call; the system's limit (IOV_MAX) is 1024."""
 
@@ -201,10 +201,10 @@ class PosixDirectory:
     def read(self, name: str) -> bytes:
         fd = os.open(_one_part(name), _FLAGS | os.O_RDONLY | os.O_NONBLOCK, dir_fd=self.fd)
         try:
-            data = os.read(fd, _PIECE)
-            while more := os.read(fd, _PIECE):
-                data += more
-            return data
+            pieces: list[bytes] = []
+            while piece := os.read(fd, _PIECE << min(len(pieces), 7)):
+                pieces.append(piece)
+            return b"".join(pieces)
         finally:
             os.close(fd)
 

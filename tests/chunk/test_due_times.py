@@ -250,3 +250,18 @@ def test_what_can_not_be_listed_at_first_is_read_later() -> None:
     harness.disk.fault = fail_once
     assert order_of(harness, directories) == in_parts(numbers)
     assert len(failed) == SPLIT
+
+
+@pytest.mark.parametrize("later_s", [-3000, 3000])
+def test_no_call_of_a_start_reads_the_names_of_two_parts(later_s: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million names at once would hold up all that is read beside: whether all messages are due later, or none."""
+    monkeypatch.setattr(scan_module, "LEAST_FIRST", 0)
+    harness = ChunkHarness()
+    directories, numbers = stopped_queue(harness)
+    write_due_times(harness.disk, "/q", array("Q", numbers), array("d", [harness.now() + later_s] * len(numbers)))
+    scan = ChunkScan(directories, BornNumbers(), harness.now)
+    is_over = False
+    while not is_over:
+        harness.disk.acts.clear()
+        is_over = scan.next() is None
+        assert len({path for act, path in harness.disk.acts if act == "list" and path.startswith("/q/mess/")}) <= 1

@@ -7,6 +7,7 @@ import zlib
 import attrs
 import pytest
 
+from mailismus.mail.attempts import DEFERRED, PastAttempt, with_attempt
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Entry, Message
@@ -43,6 +44,7 @@ def again(body: bytes) -> bytes:
 
 
 SECOND = attrs.evolve(ENTRY, number=2, due_at=1_700_000_100.0, attempts=0, reply=None, host=b"-", area=Area.HELD)
+TRIED = with_attempt(None, PastAttempt(1, 1_700_000_000, DEFERRED, 400, b"may", b"mx", 451, b"4.4.1", b"later: \xe4, %"))
 PLAIN = {
     "one": lines(ENTRY),
     "one that was retried": [*lines(attrs.evolve(ENTRY, due_at=1.0)), *lines(ENTRY)],
@@ -50,6 +52,10 @@ PLAIN = {
     "two, and one is done": [lines(ENTRY)[0], done(lines(SECOND)[0])],
     "one that was done, and is not": [done(lines(ENTRY)[0]), *lines(ENTRY)],
     "no sender": lines(ENTRY, message=attrs.evolve(MESSAGE, sender=b"", eightbit=False)),
+    "one that was tried": lines(attrs.evolve(ENTRY, words=TRIED)),
+    "words of the message and of two recipients": lines(
+        attrs.evolve(ENTRY, words=TRIED), SECOND, message=attrs.evolve(MESSAGE, words=b"ENVID=x%20y RET=HDRS")
+    ),
     "a hundred": lines(*(attrs.evolve(ENTRY, number=number, due_at=1e9 + number / 7) for number in range(1, 101))),
 }
 
@@ -74,7 +80,9 @@ NOT_PLAIN = {
     "a recipient of number 0": again(LINE[1:-10].replace(b" 1/9 ", b" 0/9 ")),
     "a time beyond all times": again(LINE[1:-10].replace(b"1700000400250", b"1700000400250000")),
     "a code that is none": again(LINE[1:-10].replace(b" 451 ", b" 4x1 ")),
-    "words": again(LINE[1:-10] + b" KEY=VALUE"),
+    "words that are none": again(LINE[1:-10] + b" KEY=VALUE OTHER"),
+    "words of a recipient before those of a message": again(LINE[1:-10] + b" key=value KEY=VALUE"),
+    "words that were changed": LINE[:-10] + b" KEY=VALUE" + LINE[-10:],
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,20 @@ def test_names_below_an_open_directory_stay_in_it(home: Path) -> None:
             directory.describe(name)
     below.close()
     directory.close()
+    directory.close()
+
+
+def test_all_of_a_file_is_read_in_a_time_that_grows_as_it_does(home: Path) -> None:
+    directory = PosixDisk().open_directory(str(home))
+    for size in (0, 1, 8191, 8192, 8193, 100_000):
+        data = bytes(at * 7 % 251 for at in range(size))
+        (home / "file").write_bytes(data)
+        assert directory.read("file") == data
+    with open(home / "long", "wb") as file:
+        file.truncate(40 << 20)  # the longest envelope: 34 ms; 74 s where each piece copies those before
+    began = time.process_time()
+    assert len(directory.read("long")) == 40 << 20
+    assert time.process_time() - began < 5
     directory.close()
 
 

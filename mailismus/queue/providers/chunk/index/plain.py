@@ -2,8 +2,8 @@
 
 A start reads a file of each message: of all but a few this tells the same as `format.files`, in a tenth of the time.
 
-*Rules*: what is out of the ordinary in any way is not plain: a line that does not check or is torn, words, counted dots,
-nobody left to be served. `format.files` is asked about it then.
+*Rules*: what is out of the ordinary in any way is not plain: a line that does not check or is torn, counted dots, nobody
+left to be served. Words are nothing of that: every entry that was tried has some. `format.files` is asked about it then.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 import zlib
 
 from mailismus.mail.ids import SpoolId
+from mailismus.mail.words import split_words
 from mailismus.queue.files.recipient_line import DONE, unescape
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.chunk.format.line import AREAS
@@ -21,10 +22,10 @@ from mailismus.queue.providers.chunk.index.rows import RestingFacts, hash_of
 _LINE = re.compile(
     rb"([ x])"
     rb"(([IDBHX])A ([0-7][0-9A-F]{15}) ([1-9][0-9]{0,8})/[1-9][0-9]{0,8} [0-9]{1,14} ([0-9]{1,14}) [0-9]{1,9} ([0-9]{1,15})"
-    rb" (?:-|8BITMIME) [^ \n]+ ([^ \n]+) [^ \n]+ (?:-|[0-9]{3}) [^ \n]+ [^ \n]+ [^ \n]+)"
+    rb" (?:-|8BITMIME) [^ \n]+ ([^ \n]+) [^ \n]+ (?:-|[0-9]{3}) [^ \n]+ [^ \n]+ [^ \n]+(?: ([A-Za-z][^\n]*))?)"
     rb" ([0-9a-f]{8})\n"
 )
-"""State, body, area, spool id, number of the recipient, due time, size, sender, CRC."""
+"""State, body, area, spool id, number of the recipient, due time, size, sender, words, CRC."""
 _ONE = {area: {area: 1} for area in Area}
 """The counts of most messages."""
 
@@ -37,8 +38,8 @@ def plain_facts(data: bytes, number: int) -> RestingFacts | None:
         found = _LINE.match(data, at)
         if found is None:
             return None
-        state, body, area, spool_id, recipient, due_ms, size, sender, crc = found.groups()
-        if crc != b"%08x" % zlib.crc32(body):
+        state, body, area, spool_id, recipient, due_ms, size, sender, words, crc = found.groups()
+        if crc != b"%08x" % zlib.crc32(body) or (words is not None and split_words(words) is None):
             return None
         if state == DONE:
             live.pop(recipient, None)

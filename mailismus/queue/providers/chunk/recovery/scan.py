@@ -21,7 +21,7 @@ from __future__ import annotations
 import time
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 
@@ -150,16 +150,19 @@ class ChunkScan:
         """Read what may be due: all but what a file tells to be due later."""
         later = read_later(self._queue.disk, self._queue.root, self._queue.split, self._seconds() + SOON_S)
         for part, numbers_later in enumerate(later or ()):
-            try:
-                known = set(self._numbers(self._queue.all(MESS)[part].names(), part))
-            except OSError:
-                continue  # they are read with the others
-            first = sorted(known.difference(numbers_later))
-            if len(first) > max(LEAST_FIRST, len(known) // FEW):
-                continue  # with the others it takes less
-            self._first[part] = array("Q", first)
-            for some in _slices(first):
+            self._first[part] = array("Q", self._first_of(part, numbers_later))
+            for some in _slices(self._first[part]):
                 yield self._look(some)
+            yield ScanSlice()  # names of one part are enough for a call
+
+    def _first_of(self, part: int, numbers_later: Iterable[int]) -> Sequence[int]:
+        """The numbers of a part that are read before all others of it, in order."""
+        try:
+            known = set(self._numbers(self._queue.all(MESS)[part].names(), part))
+        except OSError:
+            return ()  # they are read with the others
+        first = sorted(known.difference(numbers_later))
+        return first if len(first) <= max(LEAST_FIRST, len(known) // FEW) else ()  # with the others it takes less
 
     def _names_of_part(
         self, part: int, unsplit: dict[str, array[int]]
