@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mailismus.queue.providers.distributed.format.tables import PARTS
+from mailismus.queue.providers.distributed.limits.keeping import AT_ONCE, LOOK_S
+from mailismus.queue.providers.distributed.limits.part import LimitPart
+from mailismus.queue.providers.distributed.limits.row import decode
 from tests.distributed.limited import LimitedServer, LimitedWorld
 
 HOST = "connections 192.0.2.1 25"
@@ -135,3 +138,66 @@ def test_with_another_limit_each_keeps_to_its_own(world: LimitedWorld) -> None:
     b.begin(HOST, 10)
     world.pass_s(0.1)
     assert b.use_of(HOST)[1].allowed() == 0
+
+
+def test_a_limit_that_was_lowered_for_all_holds_over_all(world: LimitedWorld) -> None:
+    a, b = world.start("a"), world.start("b")
+    assert fill(world, 20, 12.0, a, b) == [10, 10]
+    for limit in (20, 6):
+        for turn in range(300):
+            for server in (a, b):
+                use, part = server.use_of(HOST)
+                if turn % 10 == 0 or use.open > min(4, part.allowed()):
+                    server.end(HOST)
+                if use.open < 4:  # with 4 it has what it needs
+                    server.begin(HOST, limit)
+            world.pass_s(0.1)
+        assert [server.use_of(HOST)[0].open for server in (a, b)] == ([4, 4] if limit == 20 else [3, 3])
+
+
+def test_a_database_that_hangs_is_asked_about_few_limits_at_a_time(world: LimitedWorld) -> None:
+    a = world.start("a")
+    world.pass_s(1)
+    fates = a.clients.rows.fates
+    fates.is_silent = True
+    fates.calls.clear()
+    for number in range(100):
+        a.begin(f"connections 192.0.2.{number} 25", 20)
+        world.pass_s(0.02, 0.02)
+    assert fates.calls.count("row") == AT_ONCE
+    fates.is_silent = False
+    world.pass_s(12)
+    for number in range(100):
+        a.begin(f"connections 192.0.2.{number} 25", 20)
+    world.pass_s(5)
+    assert all(a.begin(f"connections 192.0.2.{number} 25", 20) for number in range(100))
+
+
+def test_a_wish_costs_no_look_at_all_other_limits(world: LimitedWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    a = world.start("a")
+    names = [f"connections 192.0.2.{number} 25" for number in range(100)]
+    looks, is_due = 0, LimitPart.is_due
+
+    def counted(part: LimitPart, now: float, servers: int) -> bool:
+        nonlocal looks
+        looks += 1
+        return is_due(part, now, servers)
+
+    monkeypatch.setattr(LimitPart, "is_due", counted)
+    for name in names:
+        a.begin(name, 20)
+        world.pass_s(0.02, 0.02)
+    assert all(a.begin(name, 20) for name in names)
+    assert looks <= 100 + 100 * 2 / LOOK_S
+
+
+@pytest.mark.parametrize("turns", range(6))
+def test_a_server_that_stops_has_nothing_of_what_it_was_asking_for(world: LimitedWorld, turns: int) -> None:
+    a = world.start("a")
+    world.pass_s(1)
+    a.begin(HOST, 20)
+    for _ in range(turns):
+        world.clock.advance(0)
+    world.wait(a.close())
+    row = world.rows.seen(PARTS, (HOST,))
+    assert row is None or a.epoch not in decode(row["held"]).members

@@ -2,7 +2,7 @@
 
 *Rules*
 - Nothing grows beyond what is free: the limit without the parts of others, and what was spent by servers that are gone.
-- What is in use is not given back; the rest is as soon as another server wants more than it has.
+- What is in use is not given back; the rest is as soon as another server wants more than it has, or the limit was lowered.
 - Where several want more, each gets the same; what those that want no more have beyond that goes to those that do. A server
   that uses the limit and wants no more keeps what it has, up to that.
 - Of a limit smaller than the number of its servers, some have 1, and the others their turn later.
@@ -70,10 +70,11 @@ def goal_of(division: Division, need: Need, now: float) -> int:
     fair = fair_share(whole, need.epoch, division.members, turn)
     contenders = {epoch: one for epoch, one in others.items() if one.wants}
     if not contenders:
-        if not need.wants:
-            return part
         free = max(0, whole - sum(one.part for one in others.values()))
-        return free if part else min(free, first_share(whole, division, need))
+        if need.wants and not part:
+            return min(free, first_share(whole, division, need))
+        most = max(free, min(part, fair))
+        return most if need.wants else min(part, most)
     if not need.is_active:
         return min(need.used, fair)
     if not need.wants:

@@ -10,6 +10,7 @@ seconds all the same, as it is told again. A limit that nobody uses has no row.
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable
 
 import attrs
@@ -53,7 +54,11 @@ class LimitKeeping:
         self._live: dict[int, float] = {}
         """Other servers, and when they were seen to run."""
         self._on_change: list[Callable[[], None]] = []
-        self._is_hurried = self._is_closed = False
+        self._next: OrderedDict[LimitPart, None] = OrderedDict()
+        """Parts that are looked at next."""
+        self._under_way = 0
+        """Parts that are being looked at."""
+        self._is_going_on = self._is_closed = False
         self._denials: set[str] = set()
         """Limits that others asked about and that are not used here."""
         self.writes = 0
@@ -82,19 +87,15 @@ class LimitKeeping:
 
     def hurry(self, part: LimitPart) -> None:
         part.wait(self._lease.elapsed())
-        if not self._is_hurried and not self._is_closed:
-            self._is_hurried = True
-            self._reactor.callLater(0, self._on_hurry)
-
-    def _on_hurry(self) -> None:
-        self._is_hurried = False
-        self._looking.do(self._look())
+        self._next[part] = None
+        self._go_on()
 
     # ------------------------------------------------------------------ life
 
     def close(self) -> Deferred[None]:
         """Give all back. Nothing is in use any more. Never fails."""
         self._is_closed = True
+        self._next.clear()
         self._looking.close()
         return self._looking.do(self._leave_all())
 
@@ -116,18 +117,29 @@ class LimitKeeping:
             self.servers = 1 + len(await self._lease.others())
             if self.servers != before:
                 self._changed()
-        await self._look()
-
-    async def _look(self) -> None:
         now = self._lease.elapsed()
-        due = [part for part in self.parts.values() if part.is_due(now, self.servers)] if self._lease.is_sure else []
-        for at in range(0, len(due), AT_ONCE):
-            for each in [self._looking.do(self._see_to(part)) for part in due[at : at + AT_ONCE]]:
-                await each
+        self._next.update({part: None for part in self.parts.values() if part.is_due(now, self.servers)})
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._next and not self._is_going_on and not self._is_closed:
+            self._is_going_on = True
+            self._reactor.callLater(0, self._begin_some)
+
+    def _begin_some(self) -> None:
+        """Look at those that are next, `AT_ONCE` at a time."""
+        self._is_going_on = False
+        while self._next and self._under_way < AT_ONCE and not self._is_closed:
+            part, _ = self._next.popitem(last=False)
+            if part.is_held and self._lease.is_sure and part.is_due(self._lease.elapsed(), self.servers):
+                self._under_way += 1
+                self._looking.do(self._see_to(part)).addCallback(self._on_seen_to)
+
+    def _on_seen_to(self, _: None) -> None:
+        self._under_way -= 1
+        self._go_on()
 
     async def _see_to(self, part: LimitPart) -> None:
-        if part.is_looked_at or self._is_closed:
-            return
         before = part.allowed()
         part.begin()
         if part.is_unheard(self._lease.elapsed(), self.servers):
