@@ -1,4 +1,5 @@
-"""The fleet harness in its short form: two servers as processes on the real services, killed and stopped under load."""
+"""The fleet harness in its short form: two servers as processes on the real services, killed and stopped under load. Run
+by hand: what a kill doubles there depends on the machine."""
 
 from __future__ import annotations
 
@@ -13,6 +14,8 @@ from tests.distributed.services import packages, service
 from tests.durability.harness.fleet.__main__ import arguments, rounds
 from tests.durability.harness.fleet.round import Outcome
 from tests.durability.harness.fleet.trouble import Kind
+
+pytestmark = pytest.mark.exhaustive
 
 
 @pytest.fixture
