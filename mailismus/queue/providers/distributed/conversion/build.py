@@ -94,7 +94,7 @@ class SharedBuilder:
             if await stores.rows.row(DUE_START, (area.value, SHARD)) is None:
                 slot = slot_of(now)
                 start = Put(DUE_START, (area.value, SHARD), {"due_slot": slot}, slot)
-                await until_answered(lambda start=start: stores.rows.write([start]))  # type: ignore[misc]
+                await until_answered(stores.rows.write, [start])
 
     async def _look(self) -> SharedLook:
         return await look_at(self._reached.stores, self._terms)
@@ -122,7 +122,7 @@ class SharedBuilder:
     async def _add(self, message: Message, content: WholeBody) -> None:
         stores, now = self._reached.stores, max(self._reached.now(), self._not_before)
         key = f"mail/{int(now // 86_400)}/{format_spool_id(message.spool_id).lower()}"
-        await until_answered(lambda: stores.objects.put(key, content))
+        await until_answered(stores.objects.put, key, content)
         arrived = Arrived(
             message.spool_id,
             _envelope_of(message),
@@ -136,10 +136,10 @@ class SharedBuilder:
         )
         plan = plan_enqueue(arrived, self._terms.view, NO_SLICE, now, self._new_id, NOBODY)
         for batch in in_turn(plan.writes):
-            await until_answered(lambda batch=batch: stores.rows.write(batch))  # type: ignore[misc]
+            await until_answered(stores.rows.write, batch)
         for one in plan.publications:
             body = write_trigger(attrs.evolve(trigger_of(one.share.name), is_from_row=True))
-            await until_answered(lambda queue=one.queue, body=body: stores.broker.publish(queue, body))  # type: ignore[misc]
+            await until_answered(stores.broker.publish, one.queue, body)
 
     def finish(self) -> None:
         OWNERSHIP.mark(self._disk, self._path, is_known=False)
@@ -147,7 +147,7 @@ class SharedBuilder:
 
     async def _finish(self) -> None:
         rows = self._reached.stores.rows
-        await until_answered(lambda: rows.write([server_row(RECOUNT, OPEN, 0, self._reached.now())]))
+        await until_answered(rows.write, [server_row(RECOUNT, OPEN, 0, self._reached.now())])
         await set_gate(rows, (ConversionGate.FILLING,), ConversionGate.FILLED)
 
     def close(self) -> None:

@@ -22,15 +22,13 @@ _TICK = 0.001
 async def empty(stores: Stores, look: SharedLook) -> float:
     """Remove all. Return a time behind which rows of the same messages count. Raises `NotDone`, `Unanswered`."""
     rows, erased = stores.rows, look.now()
-    await until_answered(lambda: rows.write([server_row(RECOUNT, OPEN, 0, look.now())]))
+    await until_answered(rows.write, [server_row(RECOUNT, OPEN, 0, look.now())])
     async for share, _ in Living(look).shares():
         now = max(look.now(), share.enqueued_at)  # the clock of who put it in may have been ahead
         erased = max(erased, now + _TICK)
-        mark = removed_mark(share.name, WHOLE, now)
-        await until_answered(lambda mark=mark: rows.write([mark]))  # type: ignore[misc]
-        index = Erase(MAILS, (to_signed(share.message.spool_id),), now + _TICK)
-        await until_answered(lambda index=index: rows.write([index]))  # type: ignore[misc]
-        await until_answered(lambda key=share.blob.key: stores.objects.remove(key))  # type: ignore[misc]
+        await until_answered(rows.write, [removed_mark(share.name, WHOLE, now)])
+        await until_answered(rows.write, [Erase(MAILS, (to_signed(share.message.spool_id),), now + _TICK)])
+        await until_answered(stores.objects.remove, share.blob.key)
     return erased + _TICK
 
 
