@@ -25,13 +25,15 @@ class Regular:
 
     def __init__(self, each_s: float, reactor: IReactorTime, broke: str) -> None:
         self._each_s, self._reactor, self._broke = each_s, reactor, broke
-        self._is_under_way = self._is_closed = False
+        self._is_under_way = False
+        self.is_closed = False
+        """Read only. Whether it is begun no more."""
 
     def start(self, act: Act, in_s: float = 0.0) -> None:
         """Do it in so many seconds (0: at once), and go on."""
         if in_s:
             self._reactor.callLater(in_s, self.start, act)
-        elif not self._is_closed:
+        elif not self.is_closed:
             self._reactor.callLater(self._each_s, self.start, act)
             if not self._is_under_way:
                 self._is_under_way = True
@@ -39,7 +41,7 @@ class Regular:
 
     def close(self) -> None:
         """Begin it no more."""
-        self._is_closed = True
+        self.is_closed = True
 
     def do(self, call: Coroutine[Deferred[Any], Any, None]) -> Deferred[None]:
         """Do something else once, whatever becomes of it. Never fails."""

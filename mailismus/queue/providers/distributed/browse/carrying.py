@@ -49,7 +49,6 @@ class Carrying:
         self._now, self._move_starts, self._reactor = now, move_starts, reactor
         self._looking = Regular(LOOK_S, reactor, "what waits for long can't be carried")
         self._rests_until = float("-inf")
-        self._is_closed = False
         self.carried = 0
         """Entries that were moved so far."""
 
@@ -59,7 +58,6 @@ class Carrying:
 
     def close(self) -> None:
         """End."""
-        self._is_closed = True
         self._looking.close()
 
     async def _look(self) -> None:
@@ -78,7 +76,7 @@ class Carrying:
         """Move what lives in old slices of an area, oldest first; return how many entries."""
         moved, until = 0, self._now() - LONG_S - self._view().slice_window_s
         async for living in self._hurrying.living_in(area, until):
-            if moved >= most or self._is_closed or not self._is_sure():
+            if moved >= most or self._looking.is_closed or not self._is_sure():
                 break
             count = await self._settling.carry(living.share, [entry.number for entry in living.entries])
             moved += count

@@ -71,7 +71,6 @@ class Recounting:
         self._gone: frozenset[int] = frozenset()
         """Servers for whose sake all is recounted."""
         self._todo: set[Slot] = set()
-        self._is_closed = False
 
     def start(self) -> None:
         """Look, and go on looking."""
@@ -80,7 +79,6 @@ class Recounting:
     def close(self) -> None:
         """Begin nothing more."""
         self._looking.close()
-        self._is_closed = True
 
     async def look(self) -> None:
         """Recount what is to be recounted, as far as it can be now. Raises `NotDone`, `Unanswered`."""
@@ -91,7 +89,7 @@ class Recounting:
                 self._todo = self._all_slots()
                 self._gone = gone
             await self._recount_all(self._todo)
-            if not self._todo and not self._is_closed:
+            if not self._todo and not self._looking.is_closed:
                 await self._end(gone)
                 self._gone = frozenset()
         doubted = self._keeping.doubted()
@@ -123,7 +121,7 @@ class Recounting:
         """Recount these slots; those that were recounted are taken out."""
         todo = sorted(slots)
         for at in range(0, len(todo), AT_A_TIME):
-            if self._is_closed:
+            if self._looking.is_closed:
                 return
             slots.difference_update(await self._recount(todo[at : at + AT_A_TIME]))
 
@@ -178,7 +176,7 @@ class Recounting:
         waited_for = {epoch: writes + 2 for epoch, (_, writes) in known.items() if epoch in live and epoch != own}
         end = self._clock.elapsed() + PATIENCE_S
         while waited_for:
-            if self._is_closed or self._clock.elapsed() > end:
+            if self._looking.is_closed or self._clock.elapsed() > end:
                 return False
             await self._clock.pause(WRITE_S)
             for epoch, (_, writes) in (await servers_of(self._rows)).items():
