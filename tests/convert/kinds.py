@@ -21,7 +21,7 @@ from mailismus.mail.reply import Reply
 from mailismus.providers import PROVIDERS
 from mailismus.queue.convert.conversion import Converted, convert, tools_of
 from mailismus.queue.interface import Area, Entry, Filter, IQueue, Message, Placement, Settlement, Submission
-from mailismus.queue.provider import QueuePlace
+from mailismus.queue.provider import IStoppedQueue, QueuePlace
 from tests.chunk.harness import SPLIT, ChunkHarness
 from tests.clustered.harness import ClusteredHarness, queue_settings
 from tests.contracts.harness import DurableHarness
@@ -210,9 +210,14 @@ def make_queue(kind: QueueKind, directory: Path, *, is_killed: bool = False) -> 
 
 def look(kind: QueueKind, directory: Path, below: str = "") -> Everything:
     """All of a stopped queue, as commands read it. `below`: of one that is kept or built beside it."""
-    settings, found = settings_of(kind, directory), Everything()
+    settings = settings_of(kind, directory)
     places = [os.path.join(path, below) for path in (settings.rootpath, settings.spool.rootpath)]
-    stopped = PROVIDERS.named(kind.provider).open_stopped(QueuePlace(places[0], places[1]))
+    return everything_in(PROVIDERS.named(kind.provider).open_stopped(QueuePlace(places[0], places[1])))
+
+
+def everything_in(stopped: IStoppedQueue) -> Everything:
+    """All of a queue, which is closed."""
+    found = Everything()
     for page in stopped.pages(Filter()):
         for message in page:
             facts = attrs.evolve(message, entries=[])

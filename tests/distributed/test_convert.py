@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Collection, Iterator
-from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 
@@ -22,7 +21,7 @@ from mailismus.providers import PROVIDERS
 from mailismus.queue.convert.conversion import Converted, convert, tools_of
 from mailismus.queue.convert.forgetting import forget_old
 from mailismus.queue.files.conversion import ConversionState, read_conversion
-from mailismus.queue.interface import Area, Filter
+from mailismus.queue.interface import Area
 from mailismus.queue.provider import ConversionEnd, IProviders, QueuePlace
 from mailismus.queue.providers.distributed.conversion import shutting
 from mailismus.queue.providers.distributed.format.tables import MAILS, TASKS, queue_of
@@ -35,6 +34,7 @@ from tests.convert.kinds import (
     Everything,
     Mail,
     QueueKind,
+    everything_in,
     fill,
     harness_of,
     look,
@@ -95,22 +95,8 @@ class Host:
 
     def look(self) -> Everything:
         """All of the shared queue, as commands read it."""
-        found = Everything()
         place = QueuePlace(str(self.path / "queue"), None, self.services())
-        stopped = self.providers.named(SHARED).open_stopped(place)
-        for page in stopped.pages(Filter()):
-            for message in page:
-                facts = attrs.evolve(message, entries=[])
-                known = found.setdefault(message.spool_id, (facts, {}, ""))
-                assert known[0] == facts
-                for entry in message.entries:
-                    assert entry.number not in known[1]
-                    known[1][entry.number] = entry
-        assert not stopped.gaps
-        for spool_id, (facts, entries, _) in found.items():
-            found[spool_id] = facts, entries, sha256(b"".join(stopped.contents(spool_id))).hexdigest()
-        stopped.close()
-        return found
+        return everything_in(self.providers.named(SHARED).open_stopped(place))
 
     def gate(self) -> ConversionGate:
         owner = [row["owner"] for row in rows(self.harness, TASKS) if row["name"] == "conversion"]
