@@ -82,10 +82,10 @@ class ContentSweep:
 
     async def look(self) -> None:
         """Do the next part. Raises `NotDone`, `Unanswered`."""
+        if self._reactor.seconds() < self._rests_until:
+            return
         others = await self._lease.others()
         if not self._lease.is_sure or min(others, default=self._lease.epoch) < self._lease.epoch:
-            return
-        if self._reactor.seconds() < self._rests_until:
             return
         if not (self._is_read or len(self._suspects) >= MOST_SUSPECTS):
             await self._read_keys()
