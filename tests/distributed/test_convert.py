@@ -202,6 +202,19 @@ def test_a_server_that_runs_refuses_it(host: Host, is_source: bool) -> None:
     assert bench.put()
 
 
+@pytest.mark.parametrize("is_source", [True, False])
+def test_one_that_was_refused_leaves_no_lease(host: Host, is_source: bool) -> None:
+    """It is begun again as soon as the server has ended."""
+    before = host.fill() if is_source else make_queue(LOG, host.path)
+    harness = host.harness
+    queue = harness.make()
+    refused(os.EX_TEMPFAIL, "1 other servers", lambda: host.convert(LOG, "log" if is_source else SHARED))
+    refused(os.EX_TEMPFAIL, "1 other servers", lambda: host.convert(LOG, "log" if is_source else SHARED))
+    harness.wait(queue.close())
+    host.convert(LOG, "log" if is_source else SHARED)
+    assert (look(LOG, host.path) if is_source else host.look()) == before
+
+
 def test_one_that_fails_beside_another_leaves_its_gate_shut(host: Host) -> None:
     host.fill()
     stores = host.harness.world.server()
@@ -209,7 +222,8 @@ def test_one_that_fails_beside_another_leaves_its_gate_shut(host: Host) -> None:
     host.harness.world.wait(elsewhere.acquire(-2))
     host.harness.world.wait(set_gate(stores.rows, (ConversionGate.OPEN,), ConversionGate.LEAVING))
     refused(os.EX_TEMPFAIL, "servers serve this queue", lambda: host.convert(LOG, "log"))
-    refused(os.EX_TEMPFAIL, "servers serve this queue", lambda: host.give_up(LOG))
+    for _ in range(2):
+        refused(os.EX_TEMPFAIL, "1 other servers serve this queue", lambda: host.give_up(LOG))
     assert host.gate() is ConversionGate.LEAVING
 
 

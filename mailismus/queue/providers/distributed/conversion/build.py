@@ -58,7 +58,6 @@ class SharedBuilder:
     ) -> None:
         self._reached, self._terms, self._disk, self._path, self._epoch = reached, terms, disk, path, epoch
         self._new_id, self._alone = new_id, AloneLease(reached)
-        self._has_lease = False
         self._not_before = float("-inf")
         """Rows that are written before would be hidden by what was removed."""
 
@@ -73,7 +72,6 @@ class SharedBuilder:
     async def _begin(self) -> None:
         stores, now = self._reached.stores, self._reached.now()
         await self._alone.begin()
-        self._has_lease = True
         found = await shut(
             stores.rows,
             self._alone,
@@ -152,8 +150,7 @@ class SharedBuilder:
 
     def close(self) -> None:
         try:
-            if self._has_lease:
-                self._reached.wait(self._alone.end())
+            self._reached.wait(self._alone.end())
         except StartError:
             pass  # the lease becomes void
         finally:

@@ -34,8 +34,8 @@ async def _open(reached: IReached, terms: LookTerms, found: tuple[ConversionGate
     if await gate_of(rows) not in found:
         return
     alone = AloneLease(reached)
-    await alone.begin()
     try:
+        await alone.begin()
         if not is_kept:
             await empty(reached.stores, await look_at(reached.stores, terms))
         await set_gate(rows, found, ConversionGate.OPEN)

@@ -28,7 +28,8 @@ class AloneLease:
         self._timer: IDelayedCall | None = None
 
     async def begin(self) -> None:
-        """Acquire the lease. Raises `StartError`: 75 where another server has it, 78 where things are missing; `NotDone`."""
+        """Acquire the lease; `end` is called whatever becomes of it. Raises `StartError`: 75 where another server has one, 78
+        where things are missing; `NotDone`."""
         reached = self._reached
         missing = await missing_things(reached.stores)
         if missing:
@@ -51,7 +52,8 @@ class AloneLease:
         Deferred.fromCoroutine(self._lease.renew()).addErrback(lambda _: None)  # `check` tells
 
     async def end(self) -> None:
-        """Another server may begin."""
+        """Another server may begin. Harmless where the lease was not acquired."""
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
-        await self._lease.release()
+        if self._lease.epoch:
+            await self._lease.release()
