@@ -22,7 +22,7 @@ from mailismus.queue.providers.distributed.format.tables import PARTS
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.limits.cutting import Need, cut, goal_of, left, without_dead
 from mailismus.queue.providers.distributed.limits.part import LOOK_AGAIN_S, REFRESH_S, TTL_S, LimitPart, Seen
-from mailismus.queue.providers.distributed.limits.row import Division, decode
+from mailismus.queue.providers.distributed.limits.row import Division
 from mailismus.queue.providers.distributed.news import ServerNews
 from mailismus.queue.providers.distributed.regular import Regular
 from mailismus.queue.providers.distributed.stores.failure import NotDone
@@ -38,7 +38,7 @@ AT_ONCE = 16
 TRIES = 6
 CLOSE_S = 2.0
 _NEWS = b"part "
-_ENDED_S, DENIED_S = 1, 120
+_ENDED_S, _DENIED_S = 1, 120
 
 
 class LimitKeeping:
@@ -166,14 +166,14 @@ class LimitKeeping:
         is_answer = part.is_stale
         seen = await self._seen(part)
         for _ in range(TRIES):
-            division = decode(seen.cell)
+            division = seen.division
             known, now = await self._without_dead(part, division)
             if not self._lease.is_sure or self._lease.epoch != epoch:
                 return
             need = self._need(part)
             goal, wanted = goal_of(known, need, now), cut(known, need, now)
             if wanted == division and not part.is_doubtful and not (is_old and epoch in division.members):
-                part.know(seen, division)
+                part.know(seen)
                 part.head_for(goal)
                 if not is_answer:  # or two that wait would answer each other for ever
                     self._tell(part, need)
@@ -190,7 +190,7 @@ class LimitKeeping:
         part.head_for(0)
         seen = await self._seen(part)
         for _ in range(TRIES):
-            division, need = decode(seen.cell), self._need(part)
+            division, need = seen.division, self._need(part)
             if need.epoch in division.members or part.is_doubtful:
                 now = await self._rows.now()
                 found = await self._write(part, seen, left(division, need, now), 0, now)
@@ -209,10 +209,13 @@ class LimitKeeping:
             return part.seen
         part.read()
         try:
-            row = await self._rows.row(PARTS, (part.use.name,))
+            return await self._read(part.use.name)
         except NotDone:
             part.note_news()
             raise
+
+    async def _read(self, name: str) -> Seen:
+        row = await self._rows.row(PARTS, (name,))
         return Seen(row is not None, None if row is None else row["held"])
 
     async def _without_dead(self, part: LimitPart, division: Division) -> tuple[Division, float]:
@@ -244,25 +247,24 @@ class LimitKeeping:
         before = part.is_doubtful
         part.doubt(seen, most)
         begun = self._lease.elapsed()
-        new = attrs.evolve(wanted, version=self._version_behind(seen))
-        cell = new.encode()
+        cell = attrs.evolve(wanted, version=self._version_behind(seen)).encode()
         try:
-            found = await self._swap(part.use.name, seen, cell, _seconds_to_live(new, now))
+            found = await self._swap(part.use.name, seen, cell, _seconds_to_live(wanted, now))
         except NotDone:
             if not before:
-                part.know(seen, decode(seen.cell))
+                part.know(seen)
             raise
         self.writes += 1
         if found is None:
-            part.know(Seen(True, cell), new, begun)
+            part.know(Seen(True, cell), begun)
         else:
-            part.know(found, decode(found.cell))
+            part.know(found)
         return found
 
     def _version_behind(self, seen: Seen) -> int:
         """A version that no cell of this limit had: where there is none, one may come late that was to be there before."""
         if isinstance(seen.cell, bytes):
-            return decode(seen.cell).version + 1
+            return seen.division.version + 1
         return (self._lease.epoch << 32) + self.writes
 
     async def _swap(self, name: str, seen: Seen, cell: bytes, ttl_s: int) -> Seen | None:
@@ -278,8 +280,7 @@ class LimitKeeping:
 
     def _tell(self, part: LimitPart, need: Need) -> None:
         """Tell others that this server waits for some of theirs, or that they may have some."""
-        division = part.division
-        others = division.others(need.epoch) if division is not None else {}
+        others = part.seen.division.others(need.epoch) if part.seen is not None else {}
         is_waiting = need.wants and part.size < need.limit
         if others and (is_waiting or (part.has_shrunk and any(one.wants for one in others.values()))):
             self._tell_others(part)
@@ -305,11 +306,10 @@ class LimitKeeping:
 
     async def _deny(self, name: str) -> None:
         """Have nothing of a limit that is not used here: a write may have come late."""
-        row = await self._rows.row(PARTS, (name,))
-        if row is not None and name not in self.parts and self._lease.epoch in decode(row["held"]).members:
-            division = decode(row["held"])
-            others = attrs.evolve(division, version=division.version + 1, members=division.others(self._lease.epoch))
-            await self._swap(name, Seen(True, row["held"]), others.encode(), TTL_S if others.members else DENIED_S)
+        seen, epoch = await self._read(name), self._lease.epoch
+        if name not in self.parts and epoch in seen.division.members:
+            others = attrs.evolve(seen.division, version=self._version_behind(seen), members=seen.division.others(epoch))
+            await self._swap(name, seen, others.encode(), TTL_S if others.members else _DENIED_S)
 
 
 def _seconds_to_live(division: Division, now: float) -> int:

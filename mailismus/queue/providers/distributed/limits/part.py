@@ -15,7 +15,7 @@ import attrs
 from mailismus.queue.limits import ILimitUse
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.limits.cutting import Need
-from mailismus.queue.providers.distributed.limits.row import Division
+from mailismus.queue.providers.distributed.limits.row import Division, decode
 from mailismus.queue.providers.distributed.stores.rows import Value
 
 ACTIVE_S = 3.0
@@ -24,7 +24,7 @@ KEEP_S = 20.0
 """For how long a part is kept that nobody uses or wants."""
 TTL_S = 3600
 REFRESH_S = 900.0
-"""A row is written anew so long before it would go by itself, and its part is not believed for longer than that."""
+"""A row is written anew after this time, and its part is not believed in the last of so long before it goes by itself."""
 UNHEARD_S = 15.0
 """After this time a row is read again of which this server has more than others could: their news may not have come."""
 FRESH_S = 0.5
@@ -35,10 +35,15 @@ LOOK_AGAIN_S = 2.0
 
 @attrs.frozen
 class Seen:
-    """A row as it was found. `cell`: None, too, where it has gone and the row has not."""
+    """A row as it was found. `cell`: None, too, where it has gone and the row has not; `division`: what it says."""
 
     is_there: bool
     cell: Value = None
+    division: Division = attrs.field(init=False, eq=False)
+
+    @division.default
+    def _decoded(self) -> Division:
+        return decode(self.cell)
 
 
 class PartAsker(Protocol):
@@ -55,9 +60,8 @@ class LimitPart:
     """`ILimitPart`. `keeper`: told of wishes."""
 
     __slots__ = (
-        *("_asked_at", "_believed_until", "_goal", "_keeper", "_lease", "_read_at", "_wanted_at", "division", "epoch"),
-        *("has_shrunk", "is_doubtful", "is_held", "is_looked_at", "is_stale", "limit", "look_at", "seen", "size", "use"),
-        "written_at",
+        *("_asked_at", "_believed_until", "_goal", "_keeper", "_lease", "_read_at", "_wanted_at", "epoch", "has_shrunk"),
+        *("is_doubtful", "is_held", "is_looked_at", "is_stale", "limit", "look_at", "seen", "size", "use", "written_at"),
     )
 
     def __init__(self, use: ILimitUse, lease: ServerLease, keeper: PartAsker) -> None:
@@ -71,8 +75,6 @@ class LimitPart:
         self._asked_at = self._wanted_at = self._read_at = self.written_at = self._believed_until = -math.inf
         self.seen: Seen | None = None
         """The row as it was seen last."""
-        self.division: Division | None = None
-        """As it was decoded."""
         self.is_stale = False
         """Whether another server has changed the row."""
         self.is_doubtful = False
@@ -88,8 +90,8 @@ class LimitPart:
 
     @property
     def others(self) -> int:
-        division = self.division
-        return 0 if division is None else sum(one.part for one in division.others(self.epoch).values())
+        seen = self.seen
+        return 0 if seen is None else sum(one.part for one in seen.division.others(self.epoch).values())
 
     def ask(self, limit: int) -> int:
         self.limit = limit
@@ -141,13 +143,13 @@ class LimitPart:
         """Whether something is to be asked of the database, or given back."""
         if self.is_looked_at or now < self.look_at:
             return False
-        division = self.division
-        if division is None or self.is_stale or self.is_doubtful or self.epoch != self._lease.epoch:
+        seen = self.seen
+        if seen is None or self.is_stale or self.is_doubtful or self.epoch != self._lease.epoch:
             return True
         if self.is_shrinking or now - self._wanted_at <= ACTIVE_S or now - self.written_at > REFRESH_S:
             return True
-        others, mine = division.others(self.epoch), division.members.get(self.epoch)
-        if any(one.wants for one in others.values()) or (others and mine is not None and mine.wants):
+        members = seen.division.members
+        if any(one.wants and (epoch != self.epoch or len(members) > 1) for epoch, one in members.items()):
             return True
         return self.is_unheard(now, servers) or self.is_unused(now)
 
@@ -192,12 +194,12 @@ class LimitPart:
         self.has_shrunk = self.has_shrunk or most < self.size
         self.size, self.seen, self.is_doubtful = min(self.size, most), seen, True
 
-    def know(self, seen: Seen, division: Division, begun: float | None = None) -> None:
+    def know(self, seen: Seen, begun: float | None = None) -> None:
         """The row is this. `begun`: when the write of it was begun that was answered; None: it was read."""
-        mine, epoch = division.members.get(self._lease.epoch), self._lease.epoch
-        size = mine.part if mine is not None else 0
-        self.seen, self.division = seen, division
-        self.size, self.epoch, self.is_doubtful = size, epoch, False
+        self.epoch = self._lease.epoch
+        mine = seen.division.members.get(self.epoch)
+        self.size = mine.part if mine is not None else 0
+        self.seen, self.is_doubtful = seen, False
         self._read_at = self._lease.elapsed()
         if begun is not None:
             self.written_at, self._believed_until = begun, begun + TTL_S - REFRESH_S
@@ -205,5 +207,5 @@ class LimitPart:
     def forget(self) -> None:
         """It was given back."""
         self.size = self._goal = 0
-        self.seen = self.division = None
+        self.seen = None
         self.is_held = self.is_doubtful = self.is_stale = self.has_shrunk = False
