@@ -19,8 +19,6 @@ from mailismus.queue.limits import ILimitPart, ILimits
 
 MAX_NAME = 200
 """Characters of a name; behind that a digest."""
-
-
 MARGIN = 2
 """A transaction has so much less recipients than a server's part, as there are more servers soon."""
 
@@ -126,7 +124,6 @@ class SharedMeter(Meter):
 
     def __init__(self, limit: int, name: str, monotonic: Callable[[], float], *, is_even: bool) -> None:
         """It is used behind `share`."""
-        self._whole = limit
         super().__init__(limit)
         self.name, self._monotonic = name, monotonic
         self.lasts_s, self.is_even = SPAN_S, is_even

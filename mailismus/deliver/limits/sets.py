@@ -239,13 +239,10 @@ class LimitsOf:
     def _use_rates(self) -> None:
         rates = {}
         for destination in self._destinations:
-            limits = _rates_of(destination, self._settings)
-            if limits is None:
-                continue
-            patterns = destination.domains
-            rate = _renewed(self._rates.get(patterns), *limits, self._meters_for(patterns))
+            limits, patterns = _rates_of(destination, self._settings), destination.domains
+            rate = None if limits is None else _renewed(self._rates.get(patterns), *limits, self._meters_for(patterns))
             if rate is not None:
-                rates[destination.domains] = rate
+                rates[patterns] = rate
         self._rates = rates
 
     def _resolve(self, limits: DestinationLimits) -> None:
