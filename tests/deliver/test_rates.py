@@ -11,7 +11,7 @@ import pytest
 
 from mailismus.config.values.settings import DestinationSettings
 from tests.deliver.harness import Bench
-from tests.fakes.sink import Act, Action, Sink
+from tests.fakes.sink import Act, Action, FewConnections, Sink
 
 TOO_FAST = b"450 4.7.1 You send too fast, slow down\r\n"
 
@@ -88,15 +88,7 @@ def test_a_start_with_much_mail_connects_to_100_servers_at_once_and_to_the_other
 
 
 def test_a_receiver_of_three_connections_refuses_few() -> None:
-    refused = 0
-
-    def greeting(sink: Sink) -> Action:
-        nonlocal refused
-        if sink.sinks.open > 3:
-            refused += 1
-            return b"421 4.7.0 too many connections\r\n"
-        return b"220 sink ESMTP\r\n"
-
+    greeting = FewConnections(3)
     bench = Bench(maxmessages=0)
     bench.network.latency_s = 0.1
     sink = bench.sink({"greeting": greeting})
@@ -105,7 +97,7 @@ def test_a_receiver_of_three_connections_refuses_few() -> None:
         for number in range(8):
             bench.put(b"r%d-%d@b.example" % (second, number))
         bench.run(1, 0.05)
-    assert refused <= 10
+    assert greeting.refused <= 10
     bench.run(30)
     assert len(sink.acknowledged()) == 960
     assert bench.statuses() == {"sent": 960}
@@ -113,15 +105,7 @@ def test_a_receiver_of_three_connections_refuses_few() -> None:
 
 @pytest.mark.parametrize("over", [Act.CLOSE, Act.SILENCE], ids=str)
 def test_a_receiver_that_breaks_off_what_is_too_much_gets_less(over: Act) -> None:
-    broken = 0
-
-    def greeting(sink: Sink) -> Action:
-        nonlocal broken
-        if sink.sinks.open > 3:
-            broken += 1
-            return over
-        return b"220 sink ESMTP\r\n"
-
+    greeting = FewConnections(3, over)
     bench = Bench(maxmessages=0, client_timeout_s=5.0)
     bench.network.latency_s = 0.1
     sink = bench.sink({"greeting": greeting})
@@ -130,7 +114,7 @@ def test_a_receiver_that_breaks_off_what_is_too_much_gets_less(over: Act) -> Non
         for number in range(8):
             bench.put(b"r%d-%d@b.example" % (second, number))
         bench.run(1, 0.05)
-    assert 1 <= broken <= 10
+    assert 1 <= greeting.refused <= 10
     bench.run(60)
     assert len(sink.acknowledged()) == 960
     assert bench.statuses() == {"sent": 960}

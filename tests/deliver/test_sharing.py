@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from tests.deliver.harness import Bench
-from tests.fakes.sink import Action, Sink, SinkFactory
-
-TOO_MANY = b"421 4.7.0 too many connections\r\n"
+from tests.fakes.sink import Action, FewConnections, Sink, SinkFactory
 
 
 def shared_host(**changes: object) -> Bench:
@@ -45,11 +43,11 @@ def test_a_host_that_ends_every_session_itself_serves_all_who_wait_for_it() -> N
 
 def test_a_host_that_takes_one_connection_alone_serves_all_who_want_it() -> None:
     bench = shared_host(maxmessages=10)
-    sink = bench.sink({"greeting": lambda sink: b"220 sink ESMTP\r\n" if sink.sinks.open == 1 else TOO_MANY})
+    sink = bench.sink({"greeting": FewConnections(1)})
     messages_before_the_quiet_one(bench, sink, 120)
 
 
 def test_a_host_that_takes_few_connections_serves_all_who_want_it() -> None:
     bench = shared_host(maxmessages=10)
-    sink = bench.sink({"greeting": lambda sink: b"220 sink ESMTP\r\n" if sink.sinks.open <= 3 else TOO_MANY})
+    sink = bench.sink({"greeting": FewConnections(3)})
     messages_before_the_quiet_one(bench, sink, 240)

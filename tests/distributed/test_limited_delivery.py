@@ -7,7 +7,7 @@ from twisted.internet.protocol import Factory
 
 from mailismus.deliver.knowledge.host_sharing import SharedHosts
 from tests.distributed.limited import Deliverer, LimitedWorld
-from tests.fakes.sink import Action, Script, Sink, SinkFactory
+from tests.fakes.sink import FewConnections, Script, SinkFactory
 
 RELAY = ("192.0.2.1", 25)
 
@@ -109,25 +109,17 @@ def test_connections_to_a_host_over_both() -> None:
 
 @pytest.mark.parametrize("limit", [3, 20])
 def test_a_host_that_takes_three_connections_refuses_few(limit: int) -> None:
-    refused = 0
-
-    def greeting(sink: Sink) -> Action:
-        nonlocal refused
-        if sink.sinks.open > 3:
-            refused += 1
-            return b"421 4.7.0 too many connections\r\n"
-        return b"220 sink ESMTP\r\n"
-
+    greeting = FewConnections(3)
     trial = Trial({"greeting": greeting}, maxmessages=0, latency_s=0.1, maxserverconnections=limit)
     for _ in range(120):
         for server in (trial.one, trial.two):
             trial.put(server, 4)
         trial.run(1)
     trial.run(120)
-    assert refused <= 10
+    assert greeting.refused <= 10
     deferred = sum(len(server.lines(b"status=deferred")) for server in (trial.one, trial.two))
     assert len(trial.sink.acknowledged()) + deferred == 960
-    assert deferred <= refused  # to a server without a session the host is dead once
+    assert deferred <= greeting.refused  # to a server without a session the host is dead once
 
 
 def test_connections_of_a_killed_server_are_the_others_within_60_s() -> None:

@@ -204,6 +204,20 @@ class Sink(Protocol):
         return self.transport
 
 
+class FewConnections:
+    """The greeting of a sink that takes so many connections at the same time, and does this with others."""
+
+    def __init__(self, most: int, over: Action = b"421 4.7.0 too many connections\r\n") -> None:
+        self._most, self._over = most, over
+        self.refused = 0
+
+    def __call__(self, sink: Sink) -> Action:
+        if sink.sinks.open <= self._most:
+            return b"220 sink ESMTP\r\n"
+        self.refused += 1
+        return self._over
+
+
 class SinkFactory(Factory):
     """All connections of one sink; `script` may be changed at any time."""
 
