@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from mailismus.deliver.limits.rate import SPAN_S as SPREAD_S
 from mailismus.queue.providers.distributed.limits.cutting import TURN_S, Need, cut, fair_share, goal_of, left, without_dead
 from mailismus.queue.providers.distributed.limits.row import MAX_SPENT, SPAN_S, Division, Member, Spent, added, decode
 
@@ -109,6 +110,10 @@ def test_an_even_use_counts_less_and_less() -> None:
     assert [one.left(NOW + 31) for one in (even, whole)] == [31, 60]
     assert [one.left(NOW) for one in (even, whole)] == [60, 60]
     assert [one.left(NOW + SPAN_S) for one in (even, whole)] == [0, 0]
+
+
+def test_an_even_use_is_spread_as_delivery_spreads_it() -> None:
+    assert SPAN_S == SPREAD_S
 
 
 def test_much_that_was_spent_is_added_up() -> None:
