@@ -116,7 +116,7 @@ class DestinationLimits:
         self.destination: DestinationSettings | None = None
 
     def follow(
-        self, destination: DestinationSettings | None, rate: Rate | None, server_limit: int | None, scope: bytes = b""
+        self, destination: DestinationSettings | None, rate: Rate | None, server_limit: int | None, scope: bytes
     ) -> None:
         """Take over what the configuration says now."""
         self.destination, self.rate, self.server_limit, self.scope = destination, rate, server_limit, scope
