@@ -42,7 +42,7 @@ _ENDED_S, _DENIED_S = 1, 120
 
 
 class LimitKeeping:
-    """`ILimits` of one server. Nothing is done before somebody listens."""
+    """`ILimits` of one server. No look is regular before somebody listens."""
 
     def __init__(self, rows: IRows, lease: ServerLease, news: ServerNews, reactor: IReactorTime) -> None:
         self._rows, self._lease, self._news, self._reactor = rows, lease, news, reactor
