@@ -24,8 +24,8 @@ from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.chunk.format.files import format_envelope, format_info
 from mailismus.queue.providers.chunk.format.version import FORMATS, IDS, INFO, NAME, REMOTE
 from mailismus.queue.providers.chunk.recovery.directories import ensure_directories
+from mailismus.queue.providers.chunk.recovery.due_times import write_due_times
 from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
-from mailismus.queue.providers.chunk.write.due_times import write_due_times
 from mailismus.queue.providers.chunk.write.epochs import format_epoch
 from mailismus.queue.providers.chunk.write.mess import MessWriters
 

@@ -14,11 +14,10 @@ from mailismus.queue.providers.chunk.control.due_times import INTERVAL_S, ChunkD
 from mailismus.queue.providers.chunk.format.version import DUE_FILE, NEW_DUE_FILE
 from mailismus.queue.providers.chunk.index.rows import RestingFacts, RestingRows
 from mailismus.queue.providers.chunk.recovery import scan as scan_module
-from mailismus.queue.providers.chunk.recovery.due_times import read_later
+from mailismus.queue.providers.chunk.recovery.due_times import read_later, write_due_times
 from mailismus.queue.providers.chunk.recovery.scan import ChunkScan
 from mailismus.queue.providers.chunk.write.born import BornNumbers
 from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
-from mailismus.queue.providers.chunk.write.due_times import write_due_times
 from tests.chunk.harness import SPLIT, ChunkHarness
 from tests.contracts.bench import Bench
 from tests.fakes.disk import MemoryDisk

@@ -5,6 +5,7 @@ Modules, each with what it is:
     recipient_line  one entry as a line of text. Pure
     journal_item    what items of a journal or a log have alike
     ended_commits   listeners are told of the ends of commits
+    unsynced        files that are replaced whole, and may be lost
     state_file      what is remembered from one run to the next
     small_file      files that are read whole, and replaced whole
     mark            the file that names the provider of a queue's directory

@@ -21,13 +21,13 @@ import os
 import re
 import zlib
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import NamedTuple, TextIO
 
 from mailismus.disk.interface import IDisk, NameKind, close_read
 from mailismus.disk.posix import Access, PosixDisk
 from mailismus.errors import Corrupt
 from mailismus.observe.text import shown
+from mailismus.queue.files.unsynced import replace_unsynced
 
 DIRECTORY = "state"
 """The directory in the queue's directory."""
@@ -119,22 +119,9 @@ def read_state(disk: IDisk, path: str) -> StateFile | None:
 
 
 def write_state(disk: IDisk, directory: str, name: str, of_format: int, lines: Sequence[bytes]) -> None:
-    """Replace the state file of this name in a directory. Blocks. Raises `OSError`: the file is as it was then, and the room
-    of the new one is free again if the disk permits. Durable afterwards: nothing."""
+    """Replace the state file of this name in a directory. Blocks. Raises `OSError`, as `replace_unsynced`."""
     path = os.path.join(directory, name)
-    with suppress(FileNotFoundError):
-        disk.unlink(path + NEW)
-    try:
-        file = disk.create(path + NEW)
-        try:
-            file.write_at(0, [encode_state(name, of_format, lines)])
-        finally:
-            file.close()
-        disk.rename(path + NEW, path)
-    except OSError:
-        with suppress(OSError):
-            disk.unlink(path + NEW)
-        raise
+    replace_unsynced(disk, path, path + NEW, [encode_state(name, of_format, lines)])
 
 
 def is_state_path(path: str) -> bool:

@@ -30,9 +30,9 @@ from mailismus.queue.providers.chunk.parts import ChunkParts
 from mailismus.queue.providers.chunk.provider import ChunkQueue
 from mailismus.queue.providers.chunk.read.content import ChunkContents
 from mailismus.queue.providers.chunk.read.looking import ChunkLooking
+from mailismus.queue.providers.chunk.recovery.due_times import write_due_times
 from mailismus.queue.providers.chunk.recovery.opening import OpenedChunks
 from mailismus.queue.providers.chunk.write.batch import BatchWriter
-from mailismus.queue.providers.chunk.write.due_times import write_due_times
 from mailismus.queue.providers.chunk.write.ends import EndsWriter
 from mailismus.queue.providers.chunk.write.mess import MessWriters
 from mailismus.queue.providers.chunk.write.syncing import BatchSyncing

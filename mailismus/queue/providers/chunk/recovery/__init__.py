@@ -7,7 +7,7 @@ Modules, each with what it is:
     abandoned    what writers left that do not live any more
     found_new    what writers in other processes did to a running queue
     problems     what is damaged is told, and kept
-    due_times    messages that are due later, as a file tells
+    due_times    the file that tells which messages a start reads first: written, and read
     scan         messages, and what a crash left, read while the server works
     opening      opens a queue: locks, mark, names, epoch
 """

@@ -1,7 +1,7 @@
-"""Reads the file of due times: the numbers of messages that are due later, by parts. Blocks.
+"""The file of due times: written by a server, read by the next start. Blocks.
 
-*Rules*: it is a hint. Whatever is wrong with the file, it tells nothing, and what it tells may be wrong: it decides which
-messages a start reads first, and no more.
+*Rules*: it is a hint, and never synced. Whatever is wrong with the file, it tells nothing, and what it tells may be wrong:
+it decides which messages a start reads first, and no more.
 """
 
 from __future__ import annotations
@@ -11,8 +11,14 @@ import zlib
 from array import array
 
 from mailismus.disk.interface import IDisk, IFile, NameKind, close_read
-from mailismus.queue.providers.chunk.format.due_times import ITEM_BYTES, LONGEST_HEADER, parse_due_header
-from mailismus.queue.providers.chunk.format.version import DUE_FILE
+from mailismus.queue.files.unsynced import replace_unsynced
+from mailismus.queue.providers.chunk.format.due_times import (
+    ITEM_BYTES,
+    LONGEST_HEADER,
+    format_due_times,
+    parse_due_header,
+)
+from mailismus.queue.providers.chunk.format.version import DUE_FILE, NEW_DUE_FILE
 
 _ITEMS = 8192
 """Of one read."""
@@ -20,11 +26,17 @@ _MOST = 100_000_000
 """Messages; a file that tells of more is none of ours."""
 
 
+def write_due_times(disk: IDisk, root: str, numbers: array[int], times: array[float]) -> None:
+    """Replace the file. Raises OSError, as `replace_unsynced`."""
+    paths = os.path.join(root, DUE_FILE), os.path.join(root, NEW_DUE_FILE)
+    replace_unsynced(disk, *paths, format_due_times(numbers, times))
+
+
 def read_later(disk: IDisk, root: str, split: int, after: float) -> list[array[int]] | None:
     """For each part the numbers that are due after this time, in no order; None: nothing is told. Never raises OSError."""
     path = os.path.join(root, DUE_FILE)
     try:
-        if not disk.exists(path) or disk.describe(path).kind is not NameKind.FILE:
+        if disk.describe(path).kind is not NameKind.FILE:
             return None
         file = disk.open(path)
         try:

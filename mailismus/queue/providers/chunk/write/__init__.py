@@ -12,6 +12,5 @@ Modules, each with what it is:
     marks        lines of recipients are marked done
     cleaning     names that no state needs go
     batch        a batch: what is made, what commits it, what goes
-    due_times    the file that tells which messages a start reads first
     ends         what only ends entries, made durable beside the batches
 """
