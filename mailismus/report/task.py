@@ -43,7 +43,7 @@ from mailismus.queue.content import IContent
 from mailismus.queue.interface import Area, Message
 from mailismus.report.compose import Origin, Report, compose_in_steps
 from mailismus.report.excerpt import Excerpt, make_excerpt, max_stored_bytes, wanted_bytes
-from mailismus.report.pause import pause_s
+from mailismus.report.pause import Trouble, pause_s
 from mailismus.report.queue_seam import ReportQueue
 
 LIMIT = 10
@@ -113,8 +113,8 @@ class ReportTask:
         """Whether there may be more to take."""
         self._empty_takes = 0
         self._not_before = 0.0
-        self._failing_since: float | None = None
-        """When the queue failed first since bounces were last ended, in monotonic seconds."""
+        self._trouble = Trouble()
+        """Of the queue: over when bounces were ended."""
         self._unreadable_since: dict[SpoolId, float] = {}
         """Since when each message can't be read, in monotonic seconds."""
         self._poll: IDelayedCall | None = None
@@ -209,9 +209,7 @@ class ReportTask:
         """Stop for a while after a failure of the queue. Return for how many seconds."""
         self.log.warn(sentence, error=str(failure.value))
         now = self._monotonic()
-        if self._failing_since is None:
-            self._failing_since = now
-        wait_s = pause_s(now - self._failing_since, self._settings.interval_error_s)
+        wait_s = self._trouble.failed(now, self._settings.interval_error_s)
         self._not_before = now + wait_s
         while self._pending:
             self._give_back(self._pending.popleft(), wait_s)
@@ -342,7 +340,7 @@ class ReportTask:
 
     def _have_ended(self, message: Message) -> None:
         self.held -= len(message.entries)
-        self._failing_since = None
+        self._trouble.end()
 
     async def _read(self, message: Message) -> Excerpt | None:
         """The excerpt of the content; None: the content is lost."""

@@ -329,17 +329,47 @@ def test_a_commit_that_fails_is_tried_again_soon() -> None:
     assert len(bench.reports()) == 1
 
 
-def test_a_failure_behind_a_report_is_a_trouble_of_its_own(bench: Bench) -> None:
+def fail_a_report(bench: Bench) -> None:
+    """A bounce, the first report of which fails."""
+    report = bench.queue.report
+    failed: list[Message] = []
+
+    def fails_once(draft: IDraft, envelope: Envelope, message: Message) -> Deferred[None]:
+        failed.append(message)
+        bench.queue.report = report  # type: ignore[method-assign]  # as it was
+        return fail(Unavailable("Input/output error"))
+
+    bench.queue.report = fails_once  # type: ignore[method-assign]  # fails once
     bench.fail()
+    bench.run(0.5)
+    assert failed
+
+
+def test_a_failure_behind_a_report_is_a_trouble_of_its_own(bench: Bench) -> None:
+    fail_a_report(bench)
     bench.provider.break_down()
     bench.run(60.0)
+    assert bench.reports() == []
     bench.provider.mend()
     bench.run(60.0)
     assert len(bench.reports()) == 1
-    bench.fail()
-    bench.provider.fail_next_commit()
+    fail_a_report(bench)
+    assert len(bench.reports()) == 1
     bench.run(1.5)
     assert len(bench.reports()) == 2
+
+
+def test_a_trouble_of_long_ago_is_over_though_no_bounce_was_ended_since(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.provider, "take", lambda *_: fail(Unavailable("Input/output error")))
+        bench.run(120.0)
+    bench.run(500.0)
+    fail_a_report(bench)
+    assert bench.reports() == []
+    bench.run(1.5)
+    assert len(bench.reports()) == 1
 
 
 class BadContents(MemoryQueue):
