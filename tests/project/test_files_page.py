@@ -27,8 +27,8 @@ from mailismus.queue.acts.record import begin_event
 from mailismus.queue.files.state_file import HISTORY, write_state
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.chunk.format.version import IDS
+from mailismus.queue.providers.chunk.recovery.due_times import write_due_times
 from mailismus.queue.providers.chunk.signal import ChunkSignal
-from mailismus.queue.providers.chunk.write.due_times import write_due_times
 from mailismus.queue.providers.chunk.write.epochs import take_spool_id
 from tests.chunk.harness import ChunkHarness
 from tests.contracts.bench import NO_REPLY, Bench
