@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # a command that only asks a server shall not load Twisted
 
     from mailismus.queue.fsck.finding import FsckReport
     from mailismus.queue.providers.distributed.reaching import IReached
+    from mailismus.queue.providers.distributed.stopped.look import LookTerms
     from mailismus.queue.reactor import QueueReactor
 
 
@@ -70,11 +71,9 @@ class DistributedProvider:
         return set_up_services(settings.services)
 
     def open_stopped(self, place: QueuePlace) -> IStoppedQueue:
-        from mailismus.queue.providers.distributed.stopped.queue import SharedStoppedQueue, terms_of
+        from mailismus.queue.providers.distributed.stopped.queue import SharedStoppedQueue
 
-        services = _services_of(place)
-        reached = self._reach(services)
-        return SharedStoppedQueue(reached, terms_of(services, reached))
+        return SharedStoppedQueue(*self._look(_services_of(place)))
 
     def new_counter(self) -> NoReturn:
         raise AssertionError("this provider has no plans: a running server counts")
@@ -98,30 +97,22 @@ class DistributedProvider:
 
     def open_source(self, place: QueuePlace, disk: IDisk) -> IQueueSource:
         from mailismus.queue.providers.distributed.conversion.source import SharedSource
-        from mailismus.queue.providers.distributed.stopped.queue import terms_of
 
-        services = _named_in_file(place.services)
-        reached = self._reach(services)
-        return SharedSource(reached, terms_of(services, reached))
+        return SharedSource(*self._look(_named_in_file(place.services)))
 
     def new_builder(self, settings: QueueSettings, disk: IDisk, epoch: int, now: float) -> IQueueBuilder:
         from mailismus.queue.providers.distributed.conversion.build import SharedBuilder
         from mailismus.queue.providers.distributed.format.ids import ShareIds
-        from mailismus.queue.providers.distributed.stopped.queue import terms_of
 
-        services = _named_in_file(settings.services)
-        reached = self._reach(services)
-        terms = terms_of(services, reached)
+        reached, terms = self._look(_named_in_file(settings.services))
         return SharedBuilder(reached, terms, disk, settings.rootpath, epoch, ShareIds(reached.now, terms.random_bits))
 
     def end_conversion(self, settings: QueueSettings, end: ConversionEnd, *, is_source: bool) -> None:
         from mailismus.queue.providers.distributed.conversion.ends import end_conversion
-        from mailismus.queue.providers.distributed.stopped.queue import terms_of
 
-        services = _named_in_file(settings.services)
-        reached = self._reach(services)
+        reached, terms = self._look(_named_in_file(settings.services))
         try:
-            reached.wait(end_conversion(reached, terms_of(services, reached), end, is_source=is_source))
+            reached.wait(end_conversion(reached, terms, end, is_source=is_source))
         finally:
             reached.close()
 
@@ -132,14 +123,19 @@ class DistributedProvider:
 
     def dump_stored(self, place: QueuePlace, name: str, out: TextIO) -> None:
         from mailismus.queue.providers.distributed.dump.stored import dump_stored
-        from mailismus.queue.providers.distributed.stopped.queue import terms_of
 
-        services = _services_of(place)
-        reached = self._reach(services)
+        reached, terms = self._look(_services_of(place))
         try:
-            dump_stored(reached, terms_of(services, reached), name, out)
+            dump_stored(reached, terms, name, out)
         finally:
             reached.close()
+
+    def _look(self, services: ServicesSettings) -> tuple[IReached, LookTerms]:
+        """What a command without a server asks, and on which terms. Raises `StartError`."""
+        from mailismus.queue.providers.distributed.stopped.queue import terms_of
+
+        reached = self._reach(services)
+        return reached, terms_of(services, reached)
 
 
 def _reach(services: ServicesSettings) -> IReached:
