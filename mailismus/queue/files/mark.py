@@ -92,7 +92,7 @@ def ensure_mark(disk: IDisk, queue_path: str, mark: Mark) -> None:
 
 
 def conversion_advice(name: str) -> str:
-    """What can be done where both lie in files. `name`: of the provider that is wanted."""
+    """What can be done where the configuration is all that a conversion needs. `name`: of the provider that is wanted."""
     return f"{ADVICE}, or convert it: mailismus queue convert --to {name}"
 
 

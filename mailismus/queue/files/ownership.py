@@ -13,19 +13,18 @@ import attrs
 
 from mailismus.disk.interface import IDisk
 from mailismus.errors import Corrupt, StartError
-from mailismus.queue.files.mark import ADVICE, Mark, conversion_advice, damaged, ensure_mark, read_mark, refuse_other
 from mailismus.queue.files.mark import MARK as MARK_NAME
+from mailismus.queue.files.mark import Mark, conversion_advice, damaged, ensure_mark, read_mark, refuse_other
 
 
 @attrs.frozen
 class Ownership:
     """What the directory of a provider is recognised by. `formats`: those that this version reads; the last one is written.
-    `directories`: names in the queue's directory that only this provider makes. `is_in_files`: as `IProvider`."""
+    `directories`: names in the queue's directory that only this provider makes."""
 
     name: str
     formats: tuple[int, ...]
     directories: tuple[str, ...]
-    is_in_files: bool = True
 
     def has_directories(self, disk: IDisk, queue_path: str) -> bool:
         """Whether a directory of this provider is there. One is enough: the others may lie on a disk that is not mounted.
@@ -41,8 +40,7 @@ class Ownership:
             is_ours = self.has_directories(disk, queue_path)
             raise (damaged(error) if is_ours else self._unknown(queue_path, error.text)) from error
         if found is not None:
-            advice = conversion_advice(self.name) if self.is_in_files else ADVICE
-            refuse_other(found, self.name, self.formats, queue_path, advice)
+            refuse_other(found, self.name, self.formats, queue_path, conversion_advice(self.name))
 
     def refuse_unknown(self, disk: IDisk, queue_path: str) -> None:
         """Raise `StartError` (65) where the mark is damaged or can't be read, and no directory of this provider is there."""

@@ -9,4 +9,4 @@ FORMATS = (2,)
 """What this version reads. There never was a lower one: 2 is the number that all providers have for the areas of acts."""
 SERVER, STATE = "server", "state"
 """Directories: the name of this server; state files."""
-OWNERSHIP = Ownership(NAME, FORMATS, (SERVER,), is_in_files=False)
+OWNERSHIP = Ownership(NAME, FORMATS, (SERVER,))
