@@ -268,7 +268,7 @@ class IProvider(Protocol):
 
     @property
     def is_in_files(self) -> bool:
-        """Whether the queue lies in files of this host: then it can be copied, and converted without its server."""
+        """Whether the queue lies in files of this host: then it can be copied, and a conversion needs no services."""
 
     def claims(self, queue_path: str) -> bool:
         """Whether this directory, which has no mark, or a damaged one, holds a queue of this provider: of one that is older

@@ -1,4 +1,5 @@
-"""The command `mailismus queue convert`: moves a stopped queue to another provider, or forgets the old one.
+"""The command `mailismus queue convert`: moves a stopped queue to another provider, forgets the old one, or gives up a
+conversion from or to services.
 
 Exit codes: 0; 64 for an unknown provider; those of `queue.convert.conversion.convert`.
 
@@ -43,8 +44,8 @@ def run(
     find_foreign: Callable[[str], Sequence[str]],
     out: TextIO,
 ) -> int:
-    """Convert the queue of these settings, or forget the old one. Return the exit code. Raises `StartError`, `OSError`.
-    `find_foreign`: paths of the settings of the file that a provider does not have."""
+    """Convert the queue of these settings, forget the old one, or give up. Return the exit code. Raises `StartError`,
+    `OSError`. `find_foreign`: paths of the settings of the file that a provider does not have."""
     from mailismus.disk.posix import PosixDisk  # here: other commands convert nothing
     from mailismus.queue.convert.conversion import convert, tools_of
     from mailismus.queue.convert.forgetting import forget_old

@@ -91,9 +91,9 @@ def tools_of(providers: IProviders, disk: IDisk, now: Callable[[], float], progr
 
 def convert(settings: QueueSettings, target: IProvider, tools: ConversionTools) -> Converted:
     """Convert the stopped queue of these settings to another provider, or to other settings of the same; `settings.provider`
-    does not matter. Raises `StartError`: 65 for damage, 74 for disks that are full or fail, 75 while another process holds
-    the queue, or its services can't be reached, 77 for another user's, 78 where there is no queue, or the old one of the
-    last conversion is still kept."""
+    does not matter. Raises `StartError`: 64 where both would lie in services, 65 for damage, 74 for disks that are full or
+    fail, 75 while another process holds the queue, or its services can't be reached, 77 for another user's, 78 where there
+    is no queue, where services hold mail of another one, or where the old one of the last conversion is still kept."""
     disk, queue_path = tools.disk, settings.rootpath
     if not disk.exists(queue_path):
         raise StartError(os.EX_CONFIG, f"there is no queue: {queue_path} does not exist")
@@ -133,11 +133,10 @@ def _refuse_unknown_old(disk: IDisk, places: ConversionPlaces) -> None:
 
 def _source_provider(tools: ConversionTools, queue_path: str) -> IProvider:
     try:
-        source = tools.find(queue_path)
+        return tools.find(queue_path)
     except FileNotFoundError:
         text = f"there is no queue: {queue_path} has no mark of a provider, and no files of one"
         raise StartError(os.EX_CONFIG, text) from None
-    return source
 
 
 def _convert(settings: QueueSettings, target: IProvider, tools: ConversionTools, places: ConversionPlaces) -> Converted:

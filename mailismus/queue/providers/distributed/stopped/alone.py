@@ -28,8 +28,8 @@ class AloneLease:
         self._timer: IDelayedCall | None = None
 
     async def begin(self) -> None:
-        """Acquire the lease; `end` is called whatever becomes of it. Raises `StartError`: 75 where another server has one, 78
-        where things are missing; `NotDone`."""
+        """Acquire the lease; `end` is called whatever becomes of it. Raises `StartError`: 75 where another server has one,
+        78 where things are missing; `NotDone`."""
         reached = self._reached
         missing = await missing_things(reached.stores)
         if missing:
