@@ -47,7 +47,7 @@ class SharedMeters:
 
     def most_recipients(self, limit: int) -> int:
         servers = self.shared.limits.servers
-        return limit if servers == 1 else max(1, limit // (MARGIN * servers)) if limit else 0
+        return limit if servers == 1 or not limit else max(1, limit // (MARGIN * servers))
 
 
 def name_of_limit(kind: str, of: str, scope: bytes = b"") -> str:
