@@ -8,7 +8,6 @@ left to be served. Words are nothing of that: every entry that was tried has som
 
 from __future__ import annotations
 
-import math
 import re
 import zlib
 
@@ -17,7 +16,7 @@ from mailismus.mail.words import split_words
 from mailismus.queue.files.recipient_line import DONE, unescape
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.chunk.format.line import AREAS
-from mailismus.queue.providers.chunk.index.rows import RestingFacts, hash_of
+from mailismus.queue.providers.chunk.index.rows import RestingFacts, hash_of, summed
 
 _LINE = re.compile(
     rb"([ x])"
@@ -26,13 +25,11 @@ _LINE = re.compile(
     rb" ([0-9a-f]{8})\n"
 )
 """State, body, area, spool id, number of the recipient, due time, size, sender, words, CRC."""
-_ONE = {area: {area: 1} for area in Area}
-"""The counts of most messages."""
 
 
 def plain_facts(data: bytes, number: int) -> RestingFacts | None:
     """What a row keeps of the message of this number, whose only file of recipients this is. None: it is not plain."""
-    live: dict[bytes, tuple[Area, int]] = {}
+    live: dict[bytes, tuple[Area, float]] = {}
     at, end, found = 0, len(data), None
     while at < end:
         found = _LINE.match(data, at)
@@ -44,19 +41,11 @@ def plain_facts(data: bytes, number: int) -> RestingFacts | None:
         if state == DONE:
             live.pop(recipient, None)
         else:
-            live[recipient] = AREAS[area], int(due_ms)
+            live[recipient] = AREAS[area], int(due_ms) / 1000
         at = found.end()
     if found is None or not live:
         return None
-    if len(live) == 1:
-        ((area_of_all, first),) = live.values()
-        counts, spread_s = _ONE[area_of_all], 0
-    else:
-        dues = [due for _, due in live.values()]
-        first, counts = min(dues), {}
-        spread_s = math.ceil((max(dues) - first) / 1000)
-        for entry_area, _ in live.values():
-            counts[entry_area] = counts.get(entry_area, 0) + 1
+    first, spread_s, counts = summed(live.values())
     return RestingFacts(
-        SpoolId(int(spool_id, 16)), number, first / 1000, spread_s, counts, int(size), hash_of(unescape(sender)), 0, False
+        SpoolId(int(spool_id, 16)), number, first, spread_s, counts, int(size), hash_of(unescape(sender)), 0, False
     )

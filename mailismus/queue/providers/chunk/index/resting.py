@@ -11,7 +11,6 @@ the front of these, which is the minute that has come. A message in two areas is
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ from mailismus.queue.interface import Area, AreaCount, Entry, Latest, Message
 from mailismus.queue.providers.chunk.index.adjustments import Adjustments
 from mailismus.queue.providers.chunk.index.due_buckets import DueBuckets
 from mailismus.queue.providers.chunk.index.known import KnownChunk
-from mailismus.queue.providers.chunk.index.rows import RestingFacts, RestingRows, hash_of
+from mailismus.queue.providers.chunk.index.rows import RestingFacts, RestingRows, hash_of, summed
 
 RELEASED = 100
 """Messages of a sender that are released together: more are loaded when these have gone."""
@@ -220,15 +219,12 @@ def _until(latest: Latest, areas: Iterable[Area], due_at: float, last_due: float
 
 def facts_of(message: Message, number: int, entries: Collection[Entry], generation: int, *, is_new: bool) -> RestingFacts:
     """What a row keeps of a message. `entries`: all that are left of it, at least one."""
-    counts: dict[Area, int] = {}
-    for entry in entries:
-        counts[entry.area] = counts.get(entry.area, 0) + 1
-    first = min(entry.due_at for entry in entries)
+    first, spread_s, counts = summed([(entry.area, entry.due_at) for entry in entries])
     return RestingFacts(
         message.spool_id,
         number,
         first,
-        math.ceil(max(entry.due_at for entry in entries) - first),
+        spread_s,
         counts,
         message.stored_bytes,
         hash_of(message.sender),

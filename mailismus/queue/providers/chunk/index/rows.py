@@ -9,8 +9,9 @@ bytes here, the slack of growing arrays included.
 
 from __future__ import annotations
 
+import math
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from mailismus.mail.ids import SpoolId
@@ -28,6 +29,8 @@ _SHIFTS = {area: _COUNT_BITS * at for at, area in zip(range(len(_AREAS) - 1, -1,
 """Where the count of each area is in the facts."""
 _MIX, _MASK = 0x9E3779B97F4A7C15, (1 << 64) - 1
 _USED, _IS_NEW, _IS_LOADING = 1, 2, 4
+_ONE = {area: {area: 1} for area in Area}
+"""The counts of most messages."""
 
 
 class RestingFacts(NamedTuple):
@@ -49,6 +52,19 @@ class RestingFacts(NamedTuple):
     """The number of the next adjustment when it came to rest: its times are written down from before."""
     is_new: bool
     """S4; else S5."""
+
+
+def summed(entries: Collection[tuple[Area, float]]) -> tuple[float, int, Mapping[Area, int]]:
+    """Return `due_at`, `spread_s` and `counts` of these entries, at least one: the area of each, and when it is due."""
+    if len(entries) == 1:
+        ((area, due_at),) = entries
+        return due_at, 0, _ONE[area]
+    counts: dict[Area, int] = {}
+    for area, _ in entries:
+        counts[area] = counts.get(area, 0) + 1
+    dues = [due_at for _, due_at in entries]
+    first = min(dues)
+    return first, math.ceil(max(dues) - first), counts
 
 
 def hash_of(sender: bytes) -> int:
@@ -83,7 +99,7 @@ class RestingRows:
     def reserve(self, count: int) -> None:
         """Have room for so many messages, before the first: what grows step by step leaves holes in the memory of the
         process."""
-        for column in self._columns if count else ():
+        for column in self._columns:
             column.append(0)
             column *= count
         size = int(count / MOST_LOAD) + 1
