@@ -110,6 +110,11 @@ def without_attempts(words: bytes | None) -> bytes | None:
     return encode_words(facts)
 
 
+def cut(text: bytes, longest: int) -> bytes:
+    """Return a text of at most so many bytes; of one that is cut at least `CUT` is left."""
+    return text if len(text) <= longest else text[: max(0, longest - len(CUT))] + CUT
+
+
 class _Kept(NamedTuple):
     """An attempt as it stands in the word: it is decoded for those who look, not for the next attempt."""
 
@@ -124,7 +129,7 @@ class _Kept(NamedTuple):
 def _encode(one: PastAttempt) -> _Kept:
     decided = _LETTERS[one.decided] + (b"%d" % one.wait_s if one.decided == DEFERRED else b"")
     fields = _quote(one.tls[:MAX_TLS]), _quote(one.host[:MAX_HOST]), b"%03d" % one.code, _quote(one.enhanced[:MAX_TLS])
-    text = _quote(_cut(one.text, TEXTS[0]))
+    text = _quote(cut(one.text, TEXTS[0]))
     return _Kept(one.number, b"%d,%d,%b" % (one.number, one.at, decided), b",".join(fields), text)
 
 
@@ -173,14 +178,10 @@ def _split(value: bytes) -> list[_Kept]:
     return kept
 
 
-def _cut(text: bytes, longest: int) -> bytes:
-    return text if len(text) <= longest else text[: max(0, longest - len(CUT))] + CUT
-
-
 def _cut_quoted(text: bytes, longest: int) -> bytes:
     if len(text) <= longest or b"%" not in text:
-        return _cut(text, longest)
-    return _quote(_cut(_unquote(text), longest))
+        return cut(text, longest)
+    return _quote(cut(_unquote(text), longest))
 
 
 def _quote(field: bytes) -> bytes:

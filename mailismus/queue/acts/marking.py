@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from mailismus.mail.attempts import fitting
+from mailismus.mail.attempts import cut, fitting
 from mailismus.mail.ids import act_name, parse_act_name
 from mailismus.mail.reply import Reply
 from mailismus.mail.words import LONGEST_WORDS, decode_words, encode_words, escape, unescape
@@ -26,8 +26,6 @@ MOST_ACTS = 8
 """Acts that one entry is marked with; of more the oldest are forgotten."""
 TEXTS = (1000, 300, 100, 0)
 """Bytes kept of a reply's text: the first of these with which it has room beside other words."""
-CUT = b"..."
-"""The end of a text that was cut."""
 
 _COMMA = re.compile(rb"[%,]")
 _SAID = re.compile(rb"(\d{3}),([^,]*),([^,]*),(.*)", re.DOTALL).fullmatch
@@ -111,11 +109,7 @@ def _split(value: bytes | None) -> list[bytes]:
 
 
 def _said(reply: Reply, host: bytes, longest: int) -> bytes:
-    return b"%03d,%b,%b,%b" % (reply.code, reply.enhanced, escape(host, _COMMA), _cut(reply.text, longest))
-
-
-def _cut(text: bytes, longest: int) -> bytes:
-    return text if len(text) <= longest else text[: max(0, longest - len(CUT))] + CUT[:longest]
+    return b"%03d,%b,%b,%b" % (reply.code, reply.enhanced, escape(host, _COMMA), cut(reply.text, longest))
 
 
 def _join(parts: list[bytes]) -> bytes:
