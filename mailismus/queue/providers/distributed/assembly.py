@@ -219,8 +219,8 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
 
     looking = ContentLooking(stores.objects, kept, absent, here, reactor, later.resume)
     hurrying = Hurrying(stores, hand, starts, searching, firing, now, epoch)
-    refilling = Refilling(stores, circuits.broker, ServerTasks(rows, lease), hurrying, now)
-    forgotten = Forgotten(stores, hand, lease, hurrying, now)
+    refilling = Refilling(stores, circuits.broker, ServerTasks(rows, lease), starts, now)
+    forgotten = Forgotten(stores, hand, lease, starts, now)
     watching = Watching(stores.broker, database_clock, refilling, forgotten, reactor)
 
     def held() -> dict[str, int]:
@@ -263,11 +263,11 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
             contents=StoredContents(stores.objects, kept, absent, find, lives),
             starts=starts,
             searching=searching,
-            sweep=ContentSweep(stores, ContentNaming(rows, finding), hurrying, lease, reactor, now),
+            sweep=ContentSweep(stores, ContentNaming(rows, finding), starts, lease, reactor, now),
             counts=counts,
             recounting=Recounting(rows, counts, starts, finding, own_clock, reactor),
             hurrying=hurrying,
-            carrying=Carrying(hurrying, settling, view.reading, lambda: lease.is_sure, now, duties.move_starts, reactor),
+            carrying=Carrying(starts, settling, view.reading, lambda: lease.is_sure, now, duties.move_starts, reactor),
             duties=duties,
             notes=notes,
             sharing=ServerSharing(rows, news, LimitKeeping(rows, lease, news, reactor)),

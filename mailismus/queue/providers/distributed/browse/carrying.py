@@ -16,7 +16,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.distributed.browse.hurry import Hurrying
+from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.regular import Regular
 from mailismus.queue.providers.distributed.settle.settling import ShareSettling
 from mailismus.queue.providers.distributed.view.change import ViewSettings
@@ -37,7 +37,7 @@ class Carrying:
 
     def __init__(
         self,
-        hurrying: Hurrying,
+        starts: Starts,
         settling: ShareSettling,
         view: Callable[[], ViewSettings],
         is_sure: Callable[[], bool],
@@ -45,7 +45,7 @@ class Carrying:
         move_starts: Callable[[], Coroutine[Deferred[Any], Any, None]],
         reactor: IReactorTime,
     ) -> None:
-        self._hurrying, self._settling, self._view, self._is_sure = hurrying, settling, view, is_sure
+        self._starts, self._settling, self._view, self._is_sure = starts, settling, view, is_sure
         self._now, self._move_starts, self._reactor = now, move_starts, reactor
         self._looking = Regular(LOOK_S, reactor, "what waits for long can't be carried")
         self._rests_until = float("-inf")
@@ -75,7 +75,7 @@ class Carrying:
     async def _carry(self, area: Area, most: int) -> int:
         """Move what lives in old slices of an area, oldest first; return how many entries."""
         moved, until = 0, self._now() - LONG_S - self._view().slice_window_s
-        async for living in self._hurrying.living_in(area, until):
+        async for living in self._starts.living(area, until):
             if moved >= most or self._looking.is_closed or not self._is_sure():
                 break
             count = await self._settling.carry(living.share, [entry.number for entry in living.entries])

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable
 import attrs
 
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.distributed.browse.hurry import Hurrying
+from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.format.marks import trigger_of
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.format.tables import CLAIMS, queue_of
@@ -33,16 +33,13 @@ MOST = 100
 class Forgotten:
     """Looks for it. `now`: UTC seconds."""
 
-    def __init__(self, stores: Stores, hand: Hand, lease: ServerLease, hurrying: Hurrying, now: Callable[[], float]) -> None:
-        self._stores, self._hand, self._lease, self._hurrying, self._now = stores, hand, lease, hurrying, now
+    def __init__(self, stores: Stores, hand: Hand, lease: ServerLease, starts: Starts, now: Callable[[], float]) -> None:
+        self._stores, self._hand, self._lease, self._starts, self._now = stores, hand, lease, starts, now
 
     async def look(self) -> None:
         """Publish what is found. Raises `NotDone`, `Unanswered`."""
-        others = await self._lease.others()
         queue = queue_of(Area.INCOMING.value)
-        if not self._lease.is_sure or min(others, default=self._lease.epoch) < self._lease.epoch:
-            return
-        if await self._stores.broker.depth(queue):
+        if not await self._lease.is_oldest() or await self._stores.broker.depth(queue):
             return
         async for share in self._oldest():
             if not await self._is_claimed(share):
@@ -53,7 +50,7 @@ class Forgotten:
     async def _oldest(self) -> AsyncIterator[Share]:
         """Shares of the oldest slice in which any lives."""
         start, count, old_at = None, 0, self._now() - OLD_S
-        async for living in self._hurrying.living_in(Area.INCOMING, old_at):
+        async for living in self._starts.living(Area.INCOMING, old_at):
             share = living.share
             start = share.name.place.slice_start if start is None else start
             if share.name.place.slice_start != start or count == MOST:

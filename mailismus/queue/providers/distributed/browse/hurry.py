@@ -12,7 +12,7 @@ import attrs
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Entry, Filter, Flushed, Gap, Latest
 from mailismus.queue.providers.distributed.browse.overlay import entries_of
-from mailismus.queue.providers.distributed.browse.partition import LivingShare, pages_of
+from mailismus.queue.providers.distributed.browse.partition import LivingShare
 from mailismus.queue.providers.distributed.browse.search import Searching
 from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.due.firing import Firing
@@ -80,25 +80,8 @@ class Hurrying:
                 if living.share.area is Area.DEFERRED:
                     yield living
             return
-        async for living in self._all_of(Area.DEFERRED, gaps):
+        async for living in self._starts.living(Area.DEFERRED, self._now(), gaps):
             yield living
-
-    async def living_in(
-        self, area: Area, until: float | None = None, gaps: list[Gap] | None = None
-    ) -> AsyncIterator[LivingShare]:
-        """All shares of an area of which something lives, up to the slice of a time. `gaps`: what can't be read is added.
-        Raises `NotDone`."""
-        async for living in self._all_of(area, [] if gaps is None else gaps, until):
-            yield living
-
-    async def _all_of(self, area: Area, gaps: list[Gap], until: float | None = None) -> AsyncIterator[LivingShare]:
-        for start in self._starts.slices(area, self._now() if until is None else until):
-            for place in self._starts.places(area, start):
-                async for page in pages_of(self._stores.rows, place):
-                    if page.gap is not None:
-                        gaps.append(page.gap)
-                    for living in page.shares:
-                        yield living
 
     async def hasten(self, latest: Latest, now: float) -> None:
         """As `IQueue.hasten`, for what is not in the hand. Raises `NotDone`, `Unanswered`."""
@@ -107,7 +90,7 @@ class Hurrying:
                 until = _hastened(latest, area, None, due.due_at)
                 if due.kind is DueKind.GIVEN_BACK and until is not None:
                     await self._wait_until(due.name, None, until, now)
-            async for living in self._all_of(area, []):
+            async for living in self._starts.living(area, self._now()):
                 await self._hasten(living, area, latest, now)
 
     async def _hasten(self, living: LivingShare, area: Area, latest: Latest, now: float) -> None:

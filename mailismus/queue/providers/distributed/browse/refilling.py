@@ -18,8 +18,8 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.distributed.browse.hurry import Hurrying
 from mailismus.queue.providers.distributed.browse.partition import LivingShare
+from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.circuits.circuit import Circuit
 from mailismus.queue.providers.distributed.format.marks import trigger_of
 from mailismus.queue.providers.distributed.format.share import Share
@@ -41,11 +41,11 @@ class Refilling:
     _log = Logger()
 
     def __init__(
-        self, stores: Stores, circuit: Circuit, tasks: ServerTasks, hurrying: Hurrying, now: Callable[[], float]
+        self, stores: Stores, circuit: Circuit, tasks: ServerTasks, starts: Starts, now: Callable[[], float]
     ) -> None:
         """`circuit`: the broker's; `now`: UTC seconds."""
         self._stores, self._circuit, self._tasks = stores, circuit, tasks
-        self._hurrying, self._now = hurrying, now
+        self._starts, self._now = starts, now
         self._is_running = self._is_closed = False
         self._stuck: set[Area] = set()
         self.refilled = 0
@@ -108,7 +108,7 @@ class Refilling:
         self._log.warn("{queue} of the broker was lost, and is filled again from the database.", queue=queue)
         await self._stores.broker.declare([queue])
         count, some = 0, list[LivingShare]()
-        async for living in self._hurrying.living_in(area):
+        async for living in self._starts.living(area, self._now()):
             some.append(living)
             if len(some) == AT_A_TIME:
                 count += await self._publish(some)

@@ -9,10 +9,10 @@ behind their rows, whenever they were written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 
-from mailismus.queue.interface import Area
-from mailismus.queue.providers.distributed.browse.partition import pages_of
+from mailismus.queue.interface import Area, Gap
+from mailismus.queue.providers.distributed.browse.partition import LivingShare, pages_of
 from mailismus.queue.providers.distributed.format.share import SharePlace
 from mailismus.queue.providers.distributed.format.slices import slice_start
 from mailismus.queue.providers.distributed.format.tables import BROWSE_START, CONTENT_START, DELETED, ENQUEUED, SLICE_COUNTS
@@ -71,6 +71,17 @@ class Starts:
     def places(self, area: Area, start: float) -> list[SharePlace]:
         """The partitions of a slice."""
         return [SharePlace(area.value, start, bucket) for bucket in range(self._view().bucket_count)]
+
+    async def living(self, area: Area, until: float, gaps: list[Gap] | None = None) -> AsyncIterator[LivingShare]:
+        """All shares of an area of which something lives, oldest slice first, up to the one of a time. `gaps`: what can't be
+        read is added. Raises `NotDone`."""
+        for start in self.slices(area, until):
+            for place in self.places(area, start):
+                async for page in pages_of(self._rows, place):
+                    if gaps is not None and page.gap is not None:
+                        gaps.append(page.gap)
+                    for living in page.shares:
+                        yield living
 
     async def move(self) -> None:
         """Move the browse starts forwards, and remove what is far enough behind them. Raises `NotDone`, `Unanswered`."""

@@ -6,8 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import attrs
 
-from mailismus.queue.interface import Area, Entry
-from mailismus.queue.providers.distributed.browse.partition import pages_of
+from mailismus.queue.interface import Area, Entry, Gap
 from mailismus.queue.providers.distributed.format.names import share_name
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.hand.reading import Condition, read_share
@@ -20,22 +19,20 @@ class Living:
 
     look: SharedLook
     damage: str = ""
-    """The first thing that could not be read, in a sentence without its full stop."""
+    """Something that could not be read, in a sentence without its full stop."""
 
     async def shares(self) -> AsyncIterator[tuple[Share, Sequence[Entry]]]:
         """The shares of which something lives, and what does. Raises `NotDone`."""
         look = self.look
         until = look.now() + look.view.reading().slice_window_s  # the clock of a server may have been ahead
+        gaps = list[Gap]()
         for area in Area:
-            for start in look.starts.slices(area, until):
-                for place in look.starts.places(area, start):
-                    async for page in pages_of(look.rows, place):
-                        if page.gap is not None:
-                            self.note(f"{page.gap.path}: {page.gap.reason}")
-                        for living in page.shares:
-                            entries = await self._counting(living.share, living.entries)
-                            if entries:
-                                yield living.share, entries
+            async for living in look.starts.living(area, until, gaps):
+                entries = await self._counting(living.share, living.entries)
+                if entries:
+                    yield living.share, entries
+        if gaps:
+            self.note(f"{gaps[0].path}: {gaps[0].reason}")
 
     async def _counting(self, share: Share, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Of these entries those that do not live in another share."""

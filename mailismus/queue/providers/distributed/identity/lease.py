@@ -84,6 +84,11 @@ class ServerLease:
         """The epochs of the leases of other servers. Raises `NotDone`."""
         return frozenset(epoch for epoch in await self._all() if epoch != self.epoch)
 
+    async def is_oldest(self) -> bool:
+        """Whether it is sure, and no other server has one of an older epoch. Raises `NotDone`."""
+        others = await self.others()
+        return self.is_sure and min(others, default=self.epoch) >= self.epoch
+
     async def is_live(self, epoch: int) -> bool:
         """Whether an epoch has a lease. Raises `NotDone`."""
         row = await self._rows.row(SERVERS, (epoch,))

@@ -21,8 +21,8 @@ from twisted.logger import Logger
 
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Gap
-from mailismus.queue.providers.distributed.browse.hurry import Hurrying
 from mailismus.queue.providers.distributed.browse.partition import LivingShare
+from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.format.share import to_signed
 from mailismus.queue.providers.distributed.format.tables import MAILS
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
@@ -54,12 +54,12 @@ class ContentSweep:
         self,
         stores: Stores,
         naming: ContentNaming,
-        hurrying: Hurrying,
+        starts: Starts,
         lease: ServerLease,
         reactor: IReactorTime,
         now: Callable[[], float],
     ) -> None:
-        self._stores, self._naming, self._hurrying, self._lease = stores, naming, hurrying, lease
+        self._stores, self._naming, self._starts, self._lease = stores, naming, starts, lease
         self._reactor, self._now = reactor, now
         self._looking = Regular(LOOK_S, reactor, "contents that nothing names can't be looked for")
         self._rests_until = float("-inf")
@@ -82,10 +82,7 @@ class ContentSweep:
 
     async def look(self) -> None:
         """Do the next part. Raises `NotDone`, `Unanswered`."""
-        if self._reactor.seconds() < self._rests_until:
-            return
-        others = await self._lease.others()
-        if not self._lease.is_sure or min(others, default=self._lease.epoch) < self._lease.epoch:
+        if self._reactor.seconds() < self._rests_until or not await self._lease.is_oldest():
             return
         if not (self._is_read or len(self._suspects) >= MOST_SUSPECTS):
             await self._read_keys()
@@ -123,7 +120,7 @@ class ContentSweep:
 
     async def _living(self) -> AsyncIterator[LivingShare]:
         for area in Area:
-            async for living in self._hurrying.living_in(area, None, self._gaps):
+            async for living in self._starts.living(area, self._now(), self._gaps):
                 yield living
 
     async def _remove(self) -> None:
