@@ -109,7 +109,8 @@ def _split(value: bytes | None) -> list[bytes]:
 
 
 def _said(reply: Reply, host: bytes, longest: int) -> bytes:
-    return b"%03d,%b,%b,%b" % (reply.code, reply.enhanced, escape(host, _COMMA), cut(reply.text, longest))
+    text = cut(reply.text, longest) if longest else b""
+    return b"%03d,%b,%b,%b" % (reply.code, reply.enhanced, escape(host, _COMMA), text)
 
 
 def _join(parts: list[bytes]) -> bytes:
