@@ -170,7 +170,7 @@ class LogQueue:
 
     def counting_plan(self) -> ICountingPlan:
         sums, reading = self._looking.in_memory(), self.parts.reading
-        self.parts.search_holds.hold_for_plan(max(self._resting.segments(), default=0))
+        self.parts.search_holds.hold_for_plan(self._resting.last_segment())
         return LogCountingPlan(self.parts.root, sums, reading.planned(), reading.hidden(), self._admission.reason())
 
     def servers(self) -> None:

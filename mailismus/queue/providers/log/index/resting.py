@@ -165,6 +165,10 @@ class Resting:
         """Return the segments in which something rests, or may, in order."""
         return sorted(self._pieces)
 
+    def last_segment(self) -> int:
+        """Return the newest of them; 0: nothing rests."""
+        return max(self._pieces, default=0)
+
     # what is due
 
     def next_due(self, area: Area) -> float | None:

@@ -64,7 +64,7 @@ class Looking:
 
     async def summarize(self, refusing: str) -> Summary:
         """Return the counts of all entries. `refusing`: as in `Summary`."""
-        sums, counted, last_segment = self.in_memory(), RestCounts(self._resting), self._last_segment()
+        sums, counted, last_segment = self.in_memory(), RestCounts(self._resting), self._resting.last_segment()
         count = object()
 
         def hold(position: Position) -> bool:
@@ -122,10 +122,9 @@ class Looking:
         return None
 
     def _begin(self, newest: int) -> LogCursor:
-        return LogCursor(newest, self._working_set.newest_id(), self._last_segment(), object(), QueueId(SpoolId(0), 0))
-
-    def _last_segment(self) -> int:
-        return max(self._resting.segments(), default=0)
+        return LogCursor(
+            newest, self._working_set.newest_id(), self._resting.last_segment(), object(), QueueId(SpoolId(0), 0)
+        )
 
     async def _search_resting(self, wanted: Filter, cursor: LogCursor, limit: int, found: list[Message]) -> Page:
         """Go on in the log behind what is found already. What is found beyond `limit` goes with the cursor: no slice is read
