@@ -8,6 +8,7 @@ from twisted.logger import formatEvent
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area
+from mailismus.queue.providers.distributed.content import ahead
 from mailismus.queue.providers.distributed.content.absent import MOST, AbsentContents
 from tests.contracts.bench import CONTENT
 from tests.distributed.servers import Node, Servers
@@ -30,6 +31,12 @@ def test_different_ones_in_a_row_stop_mail() -> None:
     absent.found()
     assert told == [True, False]
     assert absent.keys == []
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_fetched_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is lost would be in memory."""
+    monkeypatch.setattr(ahead, "AT_A_TIME", 0)
 
 
 class Bucket:
@@ -122,6 +129,20 @@ def test_what_is_found_between_them_counts() -> None:
     for spool_id in [*lost[: MOST - 1], found, *lost[MOST:-1]]:
         bucket.is_readable(spool_id)
     assert bucket.node.may_try(bucket.taken[0])
+
+
+def test_what_was_fetched_ahead_counts_when_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    bucket = Bucket(2 * MOST)
+    node, taken = bucket.node, [queue_id.spool_id for queue_id in bucket.taken]
+    bucket.lose(*taken[:MOST])
+    monkeypatch.setattr(ahead, "AT_A_TIME", 16)
+    node.shared.parts.ahead.go_on()
+    bucket.servers.advance(1)
+    assert node.shared.parts.ahead.fetched == MOST
+    for lost, found in zip(taken[:MOST], taken[MOST:], strict=True):
+        assert not bucket.is_readable(lost)
+        assert bucket.is_readable(found)
+    assert node.may_try(bucket.taken[0])
 
 
 def test_what_is_over_is_not_missed() -> None:

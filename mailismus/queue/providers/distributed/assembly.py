@@ -27,6 +27,7 @@ from mailismus.queue.providers.distributed.circuits.guarded import Circuits, gua
 from mailismus.queue.providers.distributed.circuits.probing import Probing
 from mailismus.queue.providers.distributed.commits import CommitParts, Commits
 from mailismus.queue.providers.distributed.content.absent import AbsentContents
+from mailismus.queue.providers.distributed.content.ahead import ContentAhead
 from mailismus.queue.providers.distributed.content.kept import KeptContents
 from mailismus.queue.providers.distributed.content.looking import ContentLooking
 from mailismus.queue.providers.distributed.content.stored import StoredContents
@@ -98,6 +99,7 @@ class _Later:
     def __init__(self) -> None:
         self._fire: Callable[[set[Area]], None] = lambda areas: None
         self._over: Callable[[int], None] = lambda outcomes: None
+        self._gone: Callable[[SpoolId], None] = lambda spool_id: None
         self._resume: Callable[[], None] = lambda: None
         self._owning: Owning | None = None
         self._refilling: Refilling | None = None
@@ -106,12 +108,14 @@ class _Later:
         self,
         fire: Callable[[set[Area]], None],
         over: Callable[[int], None],
+        gone: Callable[[SpoolId], None],
         resume: Callable[[], None],
         owning: Owning,
         refilling: Refilling,
     ) -> None:
         """Call these from now on."""
-        self._fire, self._over, self._resume, self._owning, self._refilling = fire, over, resume, owning, refilling
+        self._fire, self._over, self._gone, self._resume = fire, over, gone, resume
+        self._owning, self._refilling = owning, refilling
 
     def fire(self, areas: set[Area]) -> None:
         """Entries of these areas may be taken."""
@@ -120,6 +124,10 @@ class _Later:
     def over(self, outcomes: int) -> None:
         """So many messages are over."""
         self._over(outcomes)
+
+    def gone(self, spool_id: SpoolId) -> None:
+        """A message has left the hand."""
+        self._gone(spool_id)
 
     def resume(self) -> None:
         """Entries may be handed out again."""
@@ -171,11 +179,16 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
     admission = MailAdmission(lease, circuits, database_clock, absent)
     kept = KeptContents(KEPT_BYTES)
     counts = CountKeeping(rows, lease, reactor, now)
-    hand = Hand(later.fire, later.left, later.strayed)
+    hand = Hand(later.fire, later.left, later.strayed, later.gone)
     firing = Firing(stores, reactor, now, lease)
     own_clock = OwnClock(now, terms.elapsed, epoch, pause)
     owning = Owning(rows, Claims(rows, lease), hand, firing, own_clock)
-    loading = TriggerLoading(hand, stores, owning, lease, counts, reactor, own_clock)
+
+    def may_fetch() -> bool:
+        return not circuits.objects.is_cut
+
+    ahead = ContentAhead(stores.objects, kept, lambda spool_id: spool_id in hand.index.messages, may_fetch, reactor)
+    loading = TriggerLoading(hand, stores, owning, lease, counts, reactor, own_clock, ahead.want)
     trouble = QueueTrouble(later.missing, later.stuck)
     consumers = tuple(
         AreaConsumer(stores.broker, area, terms.prefetch, reactor, loading.add, hand.drop_lost, trouble) for area in Area
@@ -260,7 +273,8 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
             giving_back=LongGiveBacks(rows, hand, firing, owning, now, epoch),
             settling=settling,
             commits=commits,
-            contents=StoredContents(stores.objects, kept, absent, find, lives),
+            contents=StoredContents(stores.objects, kept, absent, find, lives, ahead.ask),
+            ahead=ahead,
             starts=starts,
             searching=searching,
             sweep=ContentSweep(stores, ContentNaming(rows, finding), starts, lease, reactor, now),
@@ -274,16 +288,19 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
             sizes=QueueSizes(count, reactor, is_wanted=terms.wants_sizes),
         )
     )
-    later.listen(queue.fire, duties.finished, queue.resume, owning, refilling)
+    later.listen(queue.fire, duties.finished, ahead.left, queue.resume, owning, refilling)
     probing.start()
     looking.start()
-    _resume_when_closed(circuits, queue, consumers)
+    _resume_when_closed(circuits, queue, consumers, ahead)
     return queue
 
 
-def _resume_when_closed(circuits: Circuits, queue: DistributedQueue, consumers: Sequence[AreaConsumer]) -> None:
+def _resume_when_closed(
+    circuits: Circuits, queue: DistributedQueue, consumers: Sequence[AreaConsumer], ahead: ContentAhead
+) -> None:
     def on_rows_or_objects(circuit: Circuit) -> None:
         if circuit.is_closed:
+            ahead.go_on()
             queue.resume()
 
     def on_broker(circuit: Circuit) -> None:

@@ -97,5 +97,15 @@ METRICS: tuple[Metric[DistributedQueue], ...] = (
         "Servers that run, as of the last look of this one while it used a limit.",
         lambda q: q.parts.sharing.limits.servers,
     ),
+    counter(
+        "mailismus_distributed_fetched_ahead_total",
+        "Contents that this server fetched before they were asked for.",
+        lambda q: q.parts.ahead.fetched,
+    ),
+    gauge(
+        "mailismus_distributed_ahead_bytes",
+        "Bytes of contents that were fetched, or are being fetched, and were not asked for yet.",
+        lambda q: q.parts.ahead.used_bytes,
+    ),
     gauge("mailismus_distributed_draft_bytes", "Bytes of messages that are coming in.", lambda q: q.parts.drafts.used),
 )

@@ -18,6 +18,7 @@ from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.circuits.guarded import Circuits
 from mailismus.queue.providers.distributed.circuits.probing import Probing
 from mailismus.queue.providers.distributed.commits import Commits
+from mailismus.queue.providers.distributed.content.ahead import ContentAhead
 from mailismus.queue.providers.distributed.content.looking import ContentLooking
 from mailismus.queue.providers.distributed.content.stored import StoredContents
 from mailismus.queue.providers.distributed.counts.keeping import CountKeeping
@@ -68,6 +69,7 @@ class DistributedParts:
     settling: ShareSettling
     commits: Commits
     contents: StoredContents
+    ahead: ContentAhead
     starts: Starts
     searching: Searching
     sweep: ContentSweep

@@ -132,6 +132,7 @@ class DistributedQueue:
         parts.owning.close()
         parts.firing.close()
         parts.loading.close()
+        parts.ahead.close()
         parts.sizes.close()
         parts.recounting.close()
         parts.carrying.close()

@@ -33,6 +33,10 @@ class KeptContents:
             self._contents.move_to_end(spool_id)
         return content
 
+    def has(self, spool_id: SpoolId) -> bool:
+        """Whether the content is kept. It is not needed now."""
+        return spool_id in self._contents
+
     def forget(self, spool_id: SpoolId) -> None:
         """The message is over."""
         self._used -= len(self._contents.pop(spool_id, b""))

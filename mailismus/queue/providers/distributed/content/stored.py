@@ -24,7 +24,8 @@ from mailismus.spool.content import WholeContent
 
 class StoredContents:
     """The contents of one queue. `find`: a share of a message that is not in the hand; `lives`: whether anything of it is
-    left, by its marks. Both raise `StoreFailure`."""
+    left, by its marks. Both raise `StoreFailure`. `ahead`: a content that was fetched before it was asked for, or what
+    fires with it, or with None if that has failed; None: neither."""
 
     def __init__(
         self,
@@ -33,13 +34,28 @@ class StoredContents:
         absent: AbsentContents,
         find: Callable[[SpoolId], Awaitable[Share | None]],
         lives: Callable[[Share], Awaitable[bool]],
+        ahead: Callable[[SpoolId], bytes | Deferred[bytes | None] | None],
     ) -> None:
         self._objects, self._kept, self._absent, self._find, self._lives = objects, kept, absent, find, lives
+        self._ahead = ahead
 
     def read(self, spool_id: SpoolId) -> bytes | Deferred[IContent]:
         """As `IQueue.read`."""
         content = self._kept.get(spool_id)
-        return content if content is not None else Deferred.fromCoroutine(self._read(spool_id))
+        if content is not None:
+            return content
+        ahead = self._ahead(spool_id)
+        if not isinstance(ahead, bytes):
+            return Deferred.fromCoroutine(self._read_behind(ahead, spool_id))
+        self._absent.found()
+        return ahead
+
+    async def _read_behind(self, coming: Deferred[bytes | None] | None, spool_id: SpoolId) -> IContent:
+        content = None if coming is None else await coming
+        if content is None:
+            return await self._read(spool_id)
+        self._absent.found()
+        return WholeContent(content)
 
     async def _read(self, spool_id: SpoolId) -> IContent:
         name = format_spool_id(spool_id)

@@ -24,19 +24,21 @@ MOST_ENTRIES = 5000
 
 class Hand:
     """The hand. `came`: told of areas whose entries may be taken; `left`: of claimed shares that leave it and live on;
-    `strayed`: of shares that other servers have, and whose triggers are here."""
+    `strayed`: of shares that other servers have, and whose triggers are here; `gone`: of messages that have
+    left the hand, be it for a moment."""
 
     def __init__(
         self,
         came: Callable[[set[Area]], None],
         left: Callable[[ShareName], None],
         strayed: Callable[[HeldShare], None],
+        gone: Callable[[SpoolId], None],
     ) -> None:
         self.index: DueIndex[HandMessage] = DueIndex()
         self.shares: dict[UUID, HeldShare] = {}
         self.hidden: set[UUID] = set()
         """Shares of commits that are under way, or were refused and may be there all the same."""
-        self._came, self._left, self._strayed = came, left, strayed
+        self._came, self._left, self._strayed, self._gone = came, left, strayed, gone
 
     def tell(self, areas: set[Area]) -> None:
         """Entries of these areas may be taken."""
@@ -162,6 +164,8 @@ class Hand:
         held.here.discard(number)
         known.settling.pop(number, None)
         self.index.move(known, number)
+        if not known.entries:
+            self._gone(known.message.spool_id)
 
     def drop_lost(self) -> None:
         """Forget triggers whose consumer has ended: they are delivered again, maybe to others. What rests on them alone is

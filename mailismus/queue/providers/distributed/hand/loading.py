@@ -10,7 +10,7 @@ server has a lease. Whatever is claimed is read behind the claim.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 import attrs
@@ -23,6 +23,7 @@ from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.counts.keeping import CountKeeping
 from mailismus.queue.providers.distributed.enqueue.plan import closed_row
 from mailismus.queue.providers.distributed.format.marks import name_of, removed_mark
+from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.format.tables import DEAD
 from mailismus.queue.providers.distributed.format.trigger import read_trigger
 from mailismus.queue.providers.distributed.hand.hand import Hand
@@ -62,7 +63,7 @@ class _Waiting:
 
 
 class TriggerLoading:
-    """The line of triggers."""
+    """The line of triggers. `comes`: told of a share that is about to come into the hand."""
 
     _log = Logger()
 
@@ -75,10 +76,12 @@ class TriggerLoading:
         counts: CountKeeping,
         reactor: IReactorTime,
         clock: OwnClock,
+        comes: Callable[[Share], None],
     ) -> None:
         self._bounces = OtherBounces(stores.rows, hand, owning)
         self._hand, self._stores, self._owning, self._lease, self._counts = hand, stores, owning, lease, counts
         self._reactor, self._now, self._elapsed = reactor, clock.now, clock.elapsed
+        self._comes = comes
         self._line: deque[_Waiting] = deque()
         self._aside: dict[UUID, list[_Waiting]] = {}
         """Triggers of shares that are hidden."""
@@ -178,7 +181,7 @@ class TriggerLoading:
         held, found = other.held, other.found
         held.learn(found.share, found.left, is_split=found.is_split)
         if not self._hand.is_elsewhere(held, None):
-            self._hand.add(held, None, self._now(), is_due=True)
+            self._add(held, None)
         self._hand.end_use(held)
 
     async def _read(self, waiting: _Waiting) -> FoundShare | None:
@@ -224,7 +227,7 @@ class TriggerLoading:
                 held.forget()
                 self._again(waiting, UNDER_WAY_S)
                 return
-            self._hand.add(held, waiting.numbers, self._now(), is_due=True)
+            self._add(held, waiting.numbers)
         elif condition is Condition.UNKNOWN and self._may_be_cleaned_up(waiting):
             pass  # it was over long before its time
         elif condition in (Condition.UNKNOWN, Condition.DAMAGED):
@@ -233,6 +236,10 @@ class TriggerLoading:
         elif condition is Condition.OVER:
             self._hand.end_elsewhere(held)
         self._hand.end_use(held)
+
+    def _add(self, held: HeldShare, numbers: Sequence[int] | None) -> None:
+        self._comes(held.whole)
+        self._hand.add(held, numbers, self._now(), is_due=True)
 
     def _may_be_cleaned_up(self, waiting: _Waiting) -> bool:
         """Whether a due row outlived its share: one that was flushed and delivered, say."""

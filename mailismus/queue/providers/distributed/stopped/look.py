@@ -75,7 +75,7 @@ async def look_at(stores: Stores, terms: LookTerms) -> SharedLook:
     await view.look()
     starts = Starts(rows, view.reading, now, terms.keep_s)
     await starts.look()
-    hand = Hand(_nothing, _nothing, _nothing)
+    hand = Hand(_nothing, _nothing, _nothing, _nothing)
     finding = ShareFinding(rows, view.bucket_counts)
     searching = Searching(rows, hand, starts, finding, ShareIds(now, terms.random_bits), now)
 
@@ -86,7 +86,7 @@ async def look_at(stores: Stores, terms: LookTerms) -> SharedLook:
     async def lives(share: Share) -> bool:
         return False  # nothing is stopped by what a command can't read
 
-    contents = StoredContents(stores.objects, KeptContents(0), AbsentContents(), find, lives)
+    contents = StoredContents(stores.objects, KeptContents(0), AbsentContents(), find, lives, _nothing)
     return SharedLook(rows, view, hand, finding, starts, searching, contents, now)
 
 
