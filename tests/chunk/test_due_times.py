@@ -102,9 +102,10 @@ class Writer:
     """What is written when."""
 
     def __init__(self, rows: RestingRows, *, is_read: bool = True) -> None:
+        self.is_read = is_read
         self.clock, self.worker = Clock(), MemoryWorker()
         self.written: list[tuple[float, array[int]]] = []
-        self.due_times = ChunkDueTimes(rows, lambda: is_read, self._write, self.worker, self.clock)
+        self.due_times = ChunkDueTimes(rows, lambda: self.is_read, self._write, self.worker, self.clock)
         self.due_times.start()
 
     def advance(self, seconds: float) -> None:
@@ -148,12 +149,12 @@ def test_a_gone_message_stands_for_none() -> None:
     assert sorted(writer.written[0][1])[:2] == [0, 3]
 
 
-def test_a_long_queue_is_written_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_queue_is_written_soon_once_and_then_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(due_times, "A_SECOND", 10)
     writer = Writer(rows_of(1200))
-    for _ in range(300):
+    for _ in range(310):
         writer.advance(1.0)
-    assert writer.seconds() == [120.0, 240.0]
+    assert writer.seconds() == [60.0, 180.0, 300.0]
 
 
 def test_it_is_not_written_before_all_is_read() -> None:
@@ -162,6 +163,15 @@ def test_it_is_not_written_before_all_is_read() -> None:
     writer.due_times.finish()
     assert not writer.worker.calls
     assert writer.due_times.is_idle
+
+
+def test_a_long_queue_is_written_soon_after_all_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(due_times, "A_SECOND", 10)
+    writer = Writer(rows_of(1200), is_read=False)
+    writer.advance(INTERVAL_S)
+    writer.is_read = True
+    writer.advance(INTERVAL_S)
+    assert writer.seconds() == [2 * INTERVAL_S]
 
 
 def test_a_clean_stop_writes_it_and_waits() -> None:

@@ -1,7 +1,8 @@
 """Due times: a file tells the next start which messages it may read last (`format.due_times`).
 
-*Rules*: it is written while the queue is long, now and then and at a clean stop; of all that waits for its time, as it is in
-memory. A long queue writes it seldom: some kilobytes a second in the mean. Nothing waits for it but a clean stop.
+*Rules*: it is written while the queue is long: soon after a start has read all, then now and then, and at a clean stop; of
+all that waits for its time, as it is in memory. A long queue writes it seldom: some kilobytes a second in the mean. Nothing
+waits for it but a clean stop.
 """
 
 from __future__ import annotations
@@ -38,6 +39,8 @@ class ChunkDueTimes:
     ) -> None:
         self._rows, self._is_read, self._write, self._worker, self._reactor = rows, is_read, write, worker, reactor
         self._timer: IDelayedCall | None = None
+        self._was_written = False
+        """Whether it was, in this run: a start that is followed by a kill reads all anew else."""
         self.is_idle = True
         """Whether nothing is being written. Read only."""
 
@@ -53,7 +56,8 @@ class ChunkDueTimes:
         self._begin()
 
     def _wait(self) -> None:
-        self._timer = self._reactor.callLater(max(INTERVAL_S, len(self._rows) / A_SECOND), self._tick)
+        seldom = len(self._rows) / A_SECOND if self._was_written else 0.0
+        self._timer = self._reactor.callLater(max(INTERVAL_S, seldom), self._tick)
 
     def _tick(self) -> None:
         self._begin()
@@ -61,7 +65,7 @@ class ChunkDueTimes:
 
     def _begin(self) -> None:
         if self.is_idle and self._is_read() and len(self._rows) >= LEAST:
-            self.is_idle = False
+            self.is_idle, self._was_written = False, True
             numbers, times = self._rows.copy_due()
             self._worker.run(lambda: self._write(numbers, times)).addCallbacks(self._on_end, self._on_failed)
 
