@@ -6,7 +6,7 @@ Modules, each with what it is:
     exits             exit codes and error lines
     output            a descriptor for log lines, written without waiting
     logfile           mail log and program log in one stream
-    allocator         one arena of memory for all threads
+    allocator         one arena for all threads, and large pieces that go back
     privileges        user and group of the server
     notify            systemd's notification protocol
     common            what servers of a shared queue must have in common

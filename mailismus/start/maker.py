@@ -22,7 +22,7 @@ from twisted.python import usage
 from mailismus.config.read.load import Loader, find_file, load
 from mailismus.disk.worker import ThreadPool
 from mailismus.errors import ConfigError, StartError, StorageError
-from mailismus.start.allocator import use_one_arena
+from mailismus.start.allocator import set_up_allocator
 from mailismus.start.exits import Exit, complain, exit_code_of
 from mailismus.start.logfile import EventLog, Log, LogDestination
 from mailismus.start.notify import Notifier
@@ -69,6 +69,7 @@ def make_service(options: usage.Options, find_build: Callable[[], Build], provid
     because the program may be readable by root alone; `providers`: the queue providers that it knows. Raises `SystemExit`
     with an exit code of ours."""
     os.umask(0o077)
+    set_up_allocator()  # the configuration is read by a thread
     signals = remember()  # usually the plugin has called it before
     try:
         return _make_service(options, find_build, signals, providers)
@@ -111,7 +112,6 @@ def _make_as_user(
     path = os.path.abspath(file)
     loaded = load(file, loader)
     _raise_open_files()
-    use_one_arena()
     log = find_log(runner, reactor)
     notes = list(loaded.notes)
     if os.geteuid() == 0:
