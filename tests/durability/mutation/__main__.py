@@ -5,7 +5,8 @@
 Prints a line for each mutant; exits with 1 if one survives that is not known to be needless. Who caught a mutant the last
 time, as the page tells, is asked first: then it takes half an hour, else two. With `--done` results are kept in that file:
 while the code is the same, what is there is not run again. What is said to be needless is asked the quick judges alone.
-Of the queue of chunks all tests run first over the source as it is: that tells which of them are asked (`reach`).
+Of the queue of chunks, and of the shared queue, all tests run first over the source as it is: that tells which of them are
+asked (`reach`). The mutants of the shared queue are rules alone: no call of a disk tells of it.
 It ends with 1 too when the source as it is fails already, as that of the naive provider does (`--provider naive`).
 """
 
@@ -21,8 +22,8 @@ import attrs
 
 from tests.durability.crash.fingerprint import fingerprint
 from tests.durability.mutation.children import Job, run
-from tests.durability.mutation.judges import TESTS, Judge, by_all_crash_points, by_memory, late, quick, soon
-from tests.durability.mutation.mutants import PACKAGES, ROOT, Mutant, find, sources
+from tests.durability.mutation.judges import NO_PROVIDERS, TESTS, Judge, by_all_crash_points, by_memory, late, quick, soon
+from tests.durability.mutation.mutants import PACKAGES, ROOT, RULES_ALONE, Kind, Mutant, find, sources
 from tests.durability.mutation.needless import NEEDLESS
 from tests.durability.mutation.page import Result, page, page_of, remembered
 from tests.durability.mutation.reach import Reach
@@ -68,6 +69,7 @@ def _code() -> str:
                 "chunks",
                 "maildir",
                 "convert",
+                "distributed",
                 "queue/acts",
                 "durability/faults",
                 "durability/crash",
@@ -90,6 +92,8 @@ def _code() -> str:
             "log_rules",
             "chunk_rules",
             "acts_rules",
+            "distributed_rules",
+            "distributed_aside_rules",
         )
     ]
     return fingerprint(sorted([*own, *(path for part in parts for path in part.rglob("*.py"))]))
@@ -113,7 +117,8 @@ class Court:
 
     def late(self, mutant: Mutant | None) -> list[Judge]:
         """Who is asked then."""
-        if self.reach is None or (mutant is not None and self._by_reach(mutant) is None):
+        has_no_others = self.reach is None or self.provider in NO_PROVIDERS
+        if has_no_others or (mutant is not None and self._by_reach(mutant) is None):
             return late(mutant, self.provider)
         return by_all_crash_points(self.provider)
 
@@ -161,6 +166,8 @@ def main() -> int:
     parser.add_argument("parts", nargs="*", help="only mutants whose name has one of these in it")
     options = parser.parse_args()
     found = find(sources(options.provider))
+    if options.provider in RULES_ALONE:
+        found = [mutant for mutant in found if mutant.kind is Kind.RULE]
     mutants = [mutant for mutant in found if not options.parts or any(part in mutant.name for part in options.parts)]
     if options.list:
         print("\n".join(mutant.name for mutant in mutants))

@@ -44,12 +44,21 @@ REPAIR = "fsck"
 REPAIRS = tuple(f"{REPAIR}/test_{name}.py" for name in ("actions", "executor", "quarantine", "repair_crashes"))
 """What is asked of them soon."""
 
+_REAL = re.compile(r"real|rabbitmq|cassandra|swift")
+MODELLED = tuple(
+    f"distributed/{path.name}"
+    for path in sorted((ROOT / "tests" / "distributed").glob("test_*.py"))
+    if not _REAL.search(path.name)
+)
+"""Tests of the shared queue that need none of its services."""
+
 NO_PROVIDERS = {
     "maildir": ("maildir", "chunks"),
     "convert": ("convert", "durability/crash/test_conversion_points.py"),
     "acts": ("queue/acts",),
+    "distributed": MODELLED,
 }
-"""Who judges what is no provider: crash points and faults of it are among these."""
+"""Who judges what is no provider: crash points and faults of it are among these. Also a provider without files."""
 
 SHARED = {"mailismus/chunks/": ("chunks", "maildir")}
 """Packages under two uses: the tests of both judge them, whosever mutants are judged."""

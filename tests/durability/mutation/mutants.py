@@ -38,6 +38,7 @@ PACKAGES = {
     ),
     "log": ("mailismus/queue/providers/log",),
     "chunk": ("mailismus/chunks", "mailismus/queue/providers/chunk"),
+    "distributed": ("mailismus/queue/providers/distributed",),
     "naive": ("tests/naive",),
     "maildir": ("mailismus/chunks", "mailismus/maildir"),
     "convert": ("mailismus/queue/convert",),
@@ -51,6 +52,9 @@ PACKAGES = {
 }
 """Of each provider, where its promises are kept. What providers share stands with the first. Maildirs are no provider, and
 judged as one."""
+
+RULES_ALONE = ("distributed",)
+"""Providers without files: their mutants are rules."""
 
 LOOKING = ("dump.py", "offline.py", "search.py")
 """Files that change nothing on a disk."""

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from tests.durability.mutation.hook import install_notes
+from tests.durability.mutation.judges import MODELLED
 from tests.durability.mutation.mutants import ROOT
 from tests.durability.mutation.reach import ALWAYS, Reach
 
@@ -26,6 +27,7 @@ ASKED = {
         *("chunk", "chunks", "maildir", "convert"),
         *("durability/crash/test_chunk_points.py", "durability/faults/test_chunk_faults.py"),
     ),
+    "distributed": MODELLED,
 }
 """Of providers that are judged by reach, the tests that are asked."""
 

@@ -11,7 +11,7 @@ import pytest
 from tests.durability.crash.workloads import quick_selection
 from tests.durability.mutation.hook import install
 from tests.durability.mutation.judges import LONG, Judge, soon
-from tests.durability.mutation.mutants import BARRIERS, ROOT, Kind, Mutant, changed, find, sources
+from tests.durability.mutation.mutants import BARRIERS, ROOT, RULES_ALONE, Kind, Mutant, changed, find, sources
 from tests.durability.mutation.needless import NEEDLESS
 from tests.durability.mutation.page import Result, page, remembered
 from tests.durability.mutation.rules import RULES
@@ -31,7 +31,8 @@ def files() -> dict[str, str]:
 def every_mutant(mutants: list[Mutant]) -> list[Mutant]:
     """Of all providers of the product, of maildirs and of conversions; what several have is there once."""
     others = [mutant for name in ("log", "chunk", "maildir", "convert", "acts") for mutant in find(sources(name))]
-    return list(dict.fromkeys(mutants + others))
+    rules = [mutant for name in RULES_ALONE for mutant in find(sources(name)) if mutant.kind is Kind.RULE]
+    return list(dict.fromkeys(mutants + others + rules))
 
 
 @pytest.fixture(scope="module")
