@@ -1,5 +1,5 @@
-"""Claims keep two servers from delivering the same. Where nothing is claimed, as in the fleet's control `no-claim`, what is on
-the wire of one server for long is delivered by the other one too, as soon as that has a trigger of it."""
+"""Claims keep two servers from delivering the same. Where nothing is claimed, as in the fleet's control `no-claim`, what is
+on the wire of one server for long is delivered by the other one too, as soon as that has a trigger of it."""
 
 from __future__ import annotations
 
