@@ -13,6 +13,7 @@ from mailismus.queue.files.state_file import DIRECTORY
 from mailismus.queue.interface import IQueue
 from mailismus.queue.provider import IQueueFigures
 from mailismus.queue.sharing import ISharing
+from mailismus.queue.throttle import ACT_SHARE
 
 
 class OpenedLocalQueue:
@@ -26,8 +27,9 @@ class OpenedLocalQueue:
         threads: Sequence[ThreadPool],
         release: Callable[[], None],
         rootpath: str,
+        act_share: float = ACT_SHARE,
     ) -> None:
-        self.queue, self.figures = queue, figures
+        self.queue, self.figures, self.act_share = queue, figures, act_share
         self.state_path: str | None = os.path.join(rootpath, DIRECTORY)
         self.sharing: ISharing | None = None
         self._metrics, self._threads, self._release = metrics, threads, release

@@ -82,6 +82,11 @@ class IOpenedQueue(Protocol):
         locks of the queue reach, until `end`. None: nothing is kept from one run to the next."""
 
     @property
+    def act_share(self) -> float:
+        """The share of a busy process's time that acts of administrators may have (`WorkThrottle.rest`), so that they leave
+        deliveries nine tenths: what they ask of the disk besides differs from queue to queue."""
+
+    @property
     def sharing(self) -> ISharing | None:
         """What the servers of this queue have in common; None: one server alone has it."""
 

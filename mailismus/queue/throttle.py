@@ -22,7 +22,8 @@ SHARE = 0.03
 """Of the time of a busy process, for what is measured. What the caller does with the results comes on top."""
 
 ACT_SHARE = 0.05
-"""The same for acts of administrators: somebody waits for their end, and a tenth of the deliveries is what they may cost."""
+"""The same for acts of administrators, if the queue says nothing else (`IOpenedQueue.act_share`): somebody waits for their
+end, and a tenth of the deliveries is what they may cost."""
 
 LEAST_S = 0.002
 MOST_S = 1.0

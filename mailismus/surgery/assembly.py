@@ -26,7 +26,7 @@ def acts_of(
         return None
     file = ActFile(PosixDisk(), opened.state_path)
     throttle = WorkThrottle(WorkClocks.of_process(clock))
-    acts = Acts(manager.acting, file, ThreadPool(threads, "acts"), clock, keep_of(settings), throttle)
+    acts = Acts(manager.acting, file, ThreadPool(threads, "acts"), clock, keep_of(settings), throttle, opened.act_share)
     try:
         acts.load()
     except OSError as error:

@@ -19,6 +19,7 @@ from mailismus.queue.interface import Area
 from mailismus.queue.provider import ConversionEnd, IProvider, IsLocal, QueuePlace
 from mailismus.queue.reactor import QueueReactor
 from mailismus.queue.sharing import ISharing
+from mailismus.queue.throttle import ACT_SHARE
 from tests.naive.opening import FORMAT, NAME, open_naive
 from tests.naive.provider import NaiveQueue
 
@@ -45,6 +46,7 @@ class OpenedNaiveQueue:
         self.figures = NaiveFigures(self.queue)
         self.state_path: str | None = None
         self.sharing: ISharing | None = None
+        self.act_share = ACT_SHARE
 
     def metrics(self) -> Sequence[Reader]:
         return ()

@@ -25,15 +25,13 @@ from mailismus.queue.acts.lines import acted_line, restored_line
 from mailismus.queue.filter import parse_filter
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Area, Entry, Filter, Message, Page, Settlement
-from mailismus.queue.throttle import ACT_SHARE, WorkThrottle
+from mailismus.queue.throttle import MOST_S, WorkThrottle
 
 SLICE = 200
 """Entries of a slice, about."""
 MOST_PASSES = 4
 """Passes over the queue, at most: what moved while one went on is found by the next."""
 LEAST_REST_S = 0.001
-PART_S = 0.05
-"""Seconds of work that are rested for at once: an act that is interrupted ends soon."""
 
 Make = Callable[[Message, Entry, float], Settlement]
 """Makes the settlement of an entry; so many bytes more may be kept."""
@@ -91,6 +89,7 @@ class ActRun:
         keep: Keep,
         clock: IReactorTime,
         throttle: WorkThrottle,
+        share: float,
         on_change: Callable[[ActRun], None],
     ) -> None:
         self.act = act
@@ -102,6 +101,7 @@ class ActRun:
         self.trouble = ""
         """Why it has ended before its time; empty: it has not."""
         self._acting, self._keep, self._clock, self._throttle, self._on_change = acting, keep, clock, throttle, on_change
+        self._share = share
         self._is_stopped = False
 
     def enter(self, state: ActState) -> None:
@@ -177,9 +177,10 @@ class ActRun:
     async def _rest(self, worked_s: float) -> None:
         """Leave the server to mail behind work that lasted so many seconds."""
         await deferLater(self._clock, LEAST_REST_S)
+        part_s = MOST_S / (1 / self._share - 1)  # at once: an act that is interrupted ends soon
         while worked_s > 0 and not self._is_stopped:
-            await self._throttle.rest(min(worked_s, PART_S), ACT_SHARE)
-            worked_s -= PART_S
+            await self._throttle.rest(min(worked_s, part_s), self._share)
+            worked_s -= part_s
 
     async def _slice(self, page: Page, make: Make | None) -> None:
         """Settle a page in one commit."""

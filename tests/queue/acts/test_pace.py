@@ -37,14 +37,14 @@ class SlowQueue(MemoryQueue):
 class Watched:
     """A run over that queue, in a process that is busy for a share of the time."""
 
-    def __init__(self, busy: float) -> None:
+    def __init__(self, busy: float, share: float = ACT_SHARE) -> None:
         self.clock = Clock()
         self.queue = SlowQueue(self.clock)
         manager = QueueManager(self.queue, RETRY, self.clock, self.clock.seconds, MemoryMailLog())
         throttle = WorkThrottle(WorkClocks(self.clock, lambda: busy * self.clock.seconds(), lambda: 0.0))
         act = Act(1, Order(ActKind.HOLD, 0, (), "because"), 0.0)
         keep = Keep(0.0, 0, lambda: 0)
-        self.run = ActRun(act, manager.acting, keep, self.clock, throttle, lambda run: None)
+        self.run = ActRun(act, manager.acting, keep, self.clock, throttle, share, lambda run: None)
 
     def pauses(self) -> list[float]:
         """The seconds of the pauses between pages."""
@@ -61,6 +61,10 @@ class Watched:
 def test_beside_a_busy_server_an_act_has_its_share_of_the_time() -> None:
     expected_s = PAGE_S * (1 / ACT_SHARE - 1)
     assert Watched(1.0).pauses() == pytest.approx([expected_s] * (PAGES - 1), rel=0.1)
+
+
+def test_a_queue_may_leave_acts_a_smaller_share() -> None:
+    assert Watched(1.0, 0.02).pauses() == pytest.approx([PAGE_S * 49] * (PAGES - 1), rel=0.1)
 
 
 def test_beside_an_idle_server_it_hardly_pauses() -> None:

@@ -27,6 +27,7 @@ from mailismus.queue.providers.distributed.provider import DistributedQueue
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 from mailismus.queue.reactor import QueueReactor
 from mailismus.queue.sharing import ISharing
+from mailismus.queue.throttle import ACT_SHARE
 
 DRIVER_THREADS = 2
 """For calls of the database's driver that block: to connect, to prepare a statement."""
@@ -70,6 +71,7 @@ class OpenedSharedQueue:
         self.queue, self.figures = queue, DistributedFigures(queue)
         self.state_path: str | None = os.path.join(rootpath, STATE)
         self.sharing: ISharing | None = queue.parts.sharing
+        self.act_share = ACT_SHARE
         self._threads, self._place = threads, place
         self._metrics = meter(METRICS, queue)
 
