@@ -42,6 +42,10 @@ class Bytes:
         """Whether all of it is."""
         return self.changed <= self.durable_to
 
+    def reach(self, begun: int) -> None:
+        """A barrier over it has returned. One that began earlier may return later."""
+        self.durable_to = max(self.durable_to, begun)
+
 
 @attrs.define
 class Findings:
@@ -82,8 +86,8 @@ class Order:
         """The paths of each message's files."""
         self._batches: dict[int, list[tuple[str, int]]] = {}
         """For each message, where it was written: the segment, and the place at which that had been done."""
-        self._begun: dict[tuple[str, str], list[int]] = {}
-        """Places at which barriers that run have begun, by call and arguments."""
+        self._begun: dict[str, int] = {}
+        """Places at which barriers that run have begun, by thread."""
 
     def feed(self, events: Iterable[Event]) -> Findings:
         """All events there are; gives what was found so far."""
@@ -100,7 +104,7 @@ class Order:
             for found in ANSWER.finditer(b"".join(event.strings())):
                 self._answer(int(found[1], 16), event.at_s)
         elif event.name in BARRIERS:
-            self._begun.setdefault((event.name, event.arguments), []).append(self._place)
+            self._begun[event.thread] = self._place
         elif event.name in WRITES and event.path.endswith(".mqj"):
             for kind, spool_id in _records(event):
                 if kind == b"F":
@@ -138,18 +142,18 @@ class Order:
             self._contents[path].durable_to = self._place
 
     def _barrier(self, event: Event) -> None:
-        begun = self._begun[event.name, event.arguments].pop(0)
+        begun = self._begun.pop(event.thread)
         self._count(event.name)
         path = event.path
         if event.name in WHOLE_FILE_SYSTEM:
             for state in (*self._contents.values(), *self._names.values()):
-                state.durable_to = max(state.durable_to, begun)
+                state.reach(begun)
             return
-        self._contents.setdefault(path, Bytes()).durable_to = begun
+        self._contents.setdefault(path, Bytes()).reach(begun)
         if event.name == "fsync":
             for name, state in self._names.items():
                 if os.path.dirname(name) == path:
-                    state.durable_to = begun
+                    state.reach(begun)
 
     def _has_name(self, path: str, is_new: bool) -> None:
         self._names.setdefault(path, Bytes()).changed = self._place

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from tests.durability.harness.chunk_order import ChunkOrder
@@ -10,11 +11,9 @@ from tests.durability.harness.trace import Event, Phase
 SPOOL_ID = 0x200000001
 
 
-def call(name: str, arguments: str, result: int = 0, made: str = "") -> list[Event]:
-    return [
-        Event(phase, 1.0, name, arguments, *((result, made) if phase is Phase.END else ()))
-        for phase in (Phase.BEGIN, Phase.END)
-    ]
+def call(name: str, arguments: str, result: int = 0, made: str = "", thread: str = "1") -> list[Event]:
+    begun = Event(Phase.BEGIN, 1.0, name, arguments, thread=thread)
+    return [begun, attrs.evolve(begun, phase=Phase.END, result=result, made=made)]
 
 
 STEPS = {
@@ -54,6 +53,21 @@ def test_a_sync_of_the_file_system_covers_all_before_it() -> None:
     begin = ("create", "name", "write", "envelope", "write envelope")
     assert found(*begin, "sync all", "commit", "sync all", "answer") == []
     assert found(*begin, "commit", "sync all", "answer") != []
+
+
+def test_of_two_barriers_at_once_each_covers_what_was_before_its_own_begin() -> None:
+    def judge(*between: Event) -> list[str]:
+        before = [step for step in STEPS if step not in ("commit", "sync todo", "answer")]
+        made = [event for step in before for event in STEPS[step]]
+        return ChunkOrder().feed([*made, early[0], *STEPS["commit"], *between, *STEPS["answer"]]).breaches
+
+    early, late = call("fsync", "11</q/todo>", thread="2"), STEPS["sync todo"]
+    whole = call("syncfs", "11</q>")
+    assert judge(*late) == []
+    assert judge(*late, early[1]) == []
+    assert judge(*whole, early[1]) == []
+    assert judge(late[0], early[1]) != []
+    assert judge(early[1]) != []
 
 
 def test_a_mark_before_its_note_is_durable_is_a_breach() -> None:

@@ -47,6 +47,8 @@ class Event:
     arguments: str
     result: int = 0
     made: str = ""
+    thread: str = ""
+    """Whose call it is."""
 
     @property
     def path(self) -> str:
@@ -81,17 +83,17 @@ def events(lines: Iterable[str]) -> Iterator[Event]:
             continue
         rest = match["rest"]
         if rest.endswith(UNFINISHED):
-            event = Event(Phase.BEGIN, at_s, name, rest.removesuffix(UNFINISHED))
+            event = Event(Phase.BEGIN, at_s, name, rest.removesuffix(UNFINISHED), thread=pid)
             open_calls[pid] = event
             yield event
             continue
         done = DONE.match(rest)
         if done is not None:
-            event = Event(Phase.BEGIN, at_s, name, done["arguments"])
+            event = Event(Phase.BEGIN, at_s, name, done["arguments"], thread=pid)
             yield event
             yield _end(event, at_s, done)
 
 
 def _end(begun: Event, at_s: float, done: re.Match[str]) -> Event:
     result = -1 if done["result"] == "?" else int(done["result"])
-    return Event(Phase.END, at_s, begun.name, done["arguments"], result, done["path"] or "")
+    return Event(Phase.END, at_s, begun.name, done["arguments"], result, done["path"] or "", begun.thread)
