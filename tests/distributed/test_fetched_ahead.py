@@ -351,6 +351,17 @@ def test_a_bounce_is_reported_from_what_was_fetched_for_its_attempt(servers: Ser
     assert gets(two) == 1
 
 
+def test_what_is_held_or_deleted_is_not_fetched(servers: Servers) -> None:
+    two = hand_over(servers, 2)
+    held, deleted = two.take_ids()
+    later = two.now() + 60
+    two.commit((), [Settlement(held, Area.HELD, later), Settlement(deleted, Area.DELETED, later)])
+    servers.advance(62)
+    assert two.take_ids(Area.HELD) == [held]
+    assert two.take_ids(Area.DELETED) == [deleted]
+    assert gets(two) == 2, "for the first attempts"
+
+
 @pytest.mark.parametrize("fate", [Fate.NOT_DONE, Fate.NEVER])
 def test_a_fetch_that_fails_is_made_again_by_who_reads(servers: Servers, fate: Fate) -> None:
     one = servers.start("one")

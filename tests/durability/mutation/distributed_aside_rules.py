@@ -214,6 +214,9 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     ),
     "shared: what is kept goes with its message": _shared("assembly", "        kept.forget(spool_id)\n", ""),
     "shared: what is here is not fetched": _shared("content/ahead", " or self._kept.has(spool_id):\n", ":\n"),
+    "shared: what is not tried is not fetched": _shared(
+        "content/ahead", "        is_needed = share.area in NEEDED and share", "        is_needed = share"
+    ),
     "shared: what is fetched ahead is bounded": _shared(
         "content/ahead", "            if self.used_bytes + size > AHEAD_BYTES:\n", "            if False:\n"
     ),

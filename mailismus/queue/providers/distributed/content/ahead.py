@@ -21,11 +21,14 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.content.kept import LARGEST, KeptContents
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.objects import IObjects
 
+NEEDED = frozenset((Area.INCOMING, Area.DEFERRED, Area.BOUNCES))
+"""Areas whose entries are tried or reported. What comes back from others moves on, or is removed, without its content."""
 AT_A_TIME = 16
 AHEAD_BYTES = 8 << 20
 
@@ -76,7 +79,8 @@ class ContentAhead:
         """A share comes into the hand, in this turn."""
         spool_id = share.message.spool_id
         is_known = spool_id in self._line or spool_id in self._coming or spool_id in self._contents
-        if is_known or self._is_closed or share.message.stored_bytes > LARGEST or self._kept.has(spool_id):
+        is_needed = share.area in NEEDED and share.message.stored_bytes <= LARGEST
+        if is_known or self._is_closed or not is_needed or self._kept.has(spool_id):
             return
         self._line[spool_id] = share
         self.go_on()
