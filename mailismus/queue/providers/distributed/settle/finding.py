@@ -62,19 +62,20 @@ class ShareFinding:
             return []
         for bucket in sorted({bucket_of(spool_id, count) for count in self._bucket_counts()}):
             place = SharePlace(Area.INCOMING.value, float(start), bucket)
-            name = await self._in_partition(spool_id, place)
-            if name is not None:
-                return [ShareName(place, name)]
+            names = await self._in_partition(spool_id, place)
+            if names:
+                return [ShareName(place, name) for name in names]
         return []
 
-    async def _in_partition(self, spool_id: SpoolId, place: SharePlace) -> UUID | None:
+    async def _in_partition(self, spool_id: SpoolId, place: SharePlace) -> list[UUID]:
+        """More than one where rows came late, and were written anew."""
+        found: list[UUID] = []
         after: Key | None = None
         while True:
             rows = await self._rows.rows(ENQUEUED, place.key, after, PAGE)
-            for name in _heads_of(rows, to_signed(spool_id)):
-                return name
+            found += _heads_of(rows, to_signed(spool_id))
             if len(rows) < PAGE:
-                return None
+                return found
             after = (rows[-1]["enqueue_id"], rows[-1]["number"])
 
 

@@ -1,0 +1,61 @@
+"""Settlements whose steps are cut off, or of which there are many: no content goes too early, and no ack."""
+
+from __future__ import annotations
+
+import pytest
+
+from mailismus.mail.reply import Reply
+from mailismus.queue.interface import Area, Settlement
+from tests.contracts.bench import CONTENT, addresses
+from tests.distributed.models.fates import Fate
+from tests.distributed.servers import Node, Servers
+
+LONG_REPLY = Reply(451, b"4.3.0", b"x" * 400)
+
+
+@pytest.fixture
+def servers() -> Servers:
+    return Servers()
+
+
+@pytest.fixture
+def one(servers: Servers) -> Node:
+    return servers.start("one")
+
+
+def unacked(servers: Servers) -> int:
+    """Triggers that the broker has, delivered or not."""
+    queues = servers.world.broker.queues.values()
+    return sum(len(queue.waiting) + sum(len(each.held) for each in queue.consumers) for queue in queues)
+
+
+def test_a_trigger_is_acked_behind_the_content(servers: Servers, one: Node) -> None:
+    one.put()
+    one.clients.objects.fates.plan(Fate.NEVER, call="remove")
+    one.remove(one.take_ids())
+    servers.advance(5)
+    assert servers.world.objects.objects != {}
+    assert unacked(servers) == 1
+    servers.advance(10)
+    assert servers.world.objects.objects == {}
+    assert unacked(servers) == 0
+
+
+def test_a_message_some_of_which_moved_by_another_batch_keeps_its_content(servers: Servers, one: Node) -> None:
+    spool_id = one.put(addresses(500))
+    taken, later = one.take_ids(), one.now() + 60
+    deferred, delivered = taken[:50], taken[50:]  # the last batch ends all that is left
+    one.commit(
+        (),
+        [
+            *(Settlement(queue_id, Area.DEFERRED, later, 1, LONG_REPLY) for queue_id in deferred),
+            *(Settlement(queue_id, None) for queue_id in delivered),
+        ],
+    )
+    servers.advance(62)
+    assert servers.world.objects.objects != {}
+    assert sorted(one.take_ids(Area.DEFERRED)) == deferred
+    assert one.read(spool_id) == CONTENT
+    assert one.remove(deferred) == [spool_id]
+    servers.advance(1)
+    assert servers.world.objects.objects == {}
