@@ -148,6 +148,10 @@ NEEDLESS: dict[str, str] = {
     ),
     "order | chunk/write/ends.py | EndsWriter._write | if change.kind is ChangeKind.END_NEW: <> "
     "mark_done(self._queue, change, ending.files.append)": "A change has either a name in todo or marks.",
+    "order | chunk/recovery/found_new.py | look_beside | for number in wanted[:MOST]: <> "
+    "removed = remove_begun(queue, {*ours, *in_todo}) if sweeps else 0": (
+        "What is read has a name in todo, what goes has none; which of them has was listed before both."
+    ),
     "order | log/control/rounds.py | MarkRounds._run | await self._write_positions() <> await self._compaction.rescue()": (
         "Moves only ask for records. Their batch is durable later, and positions speak of what is durable when they are found."
     ),
