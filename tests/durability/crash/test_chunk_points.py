@@ -11,7 +11,7 @@ import pytest
 from tests.durability.crash.catalogue import CHUNK as OPERATIONS
 from tests.durability.crash.explorer import Explorer, Tally
 from tests.durability.crash.operations import DoesNotApply
-from tests.durability.crash.workloads import OF_THE_CHUNKS, QUICK, SELECTED, SINGLE, Task, singles
+from tests.durability.crash.workloads import ANEW, OF_THE_CHUNKS, QUICK, SELECTED, SINGLE, Task, singles
 from tests.durability.subjects.chunk import CHUNK
 
 
@@ -29,6 +29,11 @@ def test_an_operation_says_where_it_has_nothing_to_do(name: str) -> None:
 @pytest.mark.parametrize("name", OF_THE_CHUNKS)
 def test_no_crash_point_of_a_longer_workload_breaks_an_invariant(name: str, tally: Tally) -> None:
     tally += Explorer(CHUNK).explore(OF_THE_CHUNKS[name], SELECTED, whole=True)
+
+
+@pytest.mark.parametrize("names", ANEW, ids=", ".join)
+def test_no_crash_point_of_what_is_written_anew_breaks_an_invariant(names: tuple[str, ...], tally: Tally) -> None:
+    tally += Explorer(CHUNK).explore(names, QUICK)
 
 
 @pytest.mark.exhaustive

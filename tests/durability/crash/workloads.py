@@ -195,6 +195,15 @@ OF_THE_CHUNKS: dict[str, Names] = {
 }
 """The same for the one-file-a-message queue."""
 
+ANEW: tuple[Names, ...] = (
+    ("report", "fail a bounce"),
+    ("store three", "preprocess", "bounce", "fail a bounce"),
+    ("store three", "preprocess", "fail a bounce"),
+    ("store three", "preprocess", "bounce", "fail a retry"),
+)
+"""Files of a message of that queue are written anew, while lines go from one of them to another: few crash states show what
+is wrong about it, so all are looked at each time."""
+
 LINKED = (
     "a large one goes",
     "in and out of a cluster",

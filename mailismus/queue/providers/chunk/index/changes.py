@@ -5,7 +5,8 @@
     S4, no entry left   -> todo goes: the message is over
     S5, entries left    -> lines are appended, then the lines that they replace are marked done, as are those that are over
     S5, no entry left   -> the last lines are marked done: the message is over
-    S5, spoiled or long -> the files are written anew and take the places of the old ones; empty ones if no entry is left
+    S5, spoiled or long -> the files are written anew and take the places of the old ones; empty ones if no entry is left.
+                           The first has the lines of all entries; guests are marked done when the other files are there
 
 *Rules*: what is appended is durable before what it replaces is marked: the note in bounce before the mark of the recipient.
 """
@@ -46,9 +47,10 @@ class FileChange:
     known: KnownChunk
     kind: ChangeKind
     files: dict[str, bytes]
-    """PREPROCESS, REWRITE: all of each file that has a line; APPEND: what is appended to each."""
+    """PREPROCESS, REWRITE: all of each file that has a line, of REWRITE the lines of all entries in the first; APPEND: what
+    is appended to each."""
     marks: tuple[Place, ...]
-    """APPEND, END_SOME_NEW: lines that are done."""
+    """APPEND, END_SOME_NEW: lines that are done; REWRITE: those of the first file that have another one of their own."""
     is_over: bool
     """No entry is left."""
     places: dict[int, tuple[Place, ...]]
@@ -87,7 +89,7 @@ def plan_change(known: KnownChunk, successors: Sequence[Entry], over: Sequence[i
         return _whole(known, ChangeKind.PREPROCESS, list(left.values()), is_local)
     if known.is_spoiled or (left and _is_long(known)):
         if left:
-            return _whole(known, ChangeKind.REWRITE, list(left.values()), is_local)
+            return _anew(known, list(left.values()), is_local)
         return FileChange(known, ChangeKind.REWRITE, dict.fromkeys(known.sizes, b""), (), True, {}, {})
     return _append(known, successors, over, is_local, is_over=not left)
 
@@ -119,6 +121,21 @@ def _whole(known: KnownChunk, kind: ChangeKind, entries: Sequence[Entry], is_loc
         places[entry.number] = ((file, sizes.get(file, 0)),)
         sizes[file] = sizes.get(file, 0) + len(line)
     return FileChange(known, kind, {file: b"".join(lines) for file, lines in files.items()}, (), False, places, sizes)
+
+
+def _anew(known: KnownChunk, entries: Sequence[Entry], is_local: IsLocal) -> FileChange:
+    """All files, the one with most lines first; it has those of the others too until they are there."""
+    whole = _whole(known, ChangeKind.REWRITE, entries, is_local)
+    home = {number: places[0][0] for number, places in whole.places.items()}
+    first = max(whole.files, key=list(home.values()).count)
+    files = {first: whole.files[first], **whole.files}
+    sizes, marks = dict(whole.sizes), list[Place]()
+    guests = [entry for entry in entries if home[entry.number] != first]
+    for line in format_chunk_lines(known.message, guests):
+        marks.append((first, sizes[first]))
+        files[first] += line
+        sizes[first] += len(line)
+    return attrs.evolve(whole, files=files, marks=tuple(marks), sizes=sizes)
 
 
 def _append(

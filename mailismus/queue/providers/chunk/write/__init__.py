@@ -10,6 +10,7 @@ Modules, each with what it is:
     mess         the content of a message while it arrives: S1 and S2
     epochs       epochs of spool ids: a file for each, made by one process alone
     marks        lines of recipients are marked done
+    anew         files of a message take the places of its old ones, in steps
     cleaning     names that no state needs go
     batch        a batch: what is made, what commits it, what goes
     ends         what only ends entries, made durable beside the batches

@@ -4,6 +4,7 @@
     barrier  all of that, and its directories
     commit   new messages get their names in todo; names in todo of preprocessed messages go; lines are marked done
     barrier  todo, and the files with marks: now, and not before, the batch counts
+    anew     what is written anew takes two steps more, each with a barrier (`anew`)
 
 *Rules*: each message is a unit of its own: one that fails takes no other along, until a barrier fails. A file whose sync
 failed is never synced again: its message is spoiled, and the next change writes its files anew. Names that no state needs go
@@ -14,7 +15,7 @@ with the barriers of a later batch (`cleaning`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import attrs
@@ -23,8 +24,9 @@ from mailismus.chunks.unit import WorkUnit
 from mailismus.disk.interface import IFile, close_read
 from mailismus.disk.presence import Missing, Presence
 from mailismus.queue.providers.chunk.format.files import format_info
-from mailismus.queue.providers.chunk.format.version import INFO, INTD, MESS, PID, TODO
+from mailismus.queue.providers.chunk.format.version import INFO, INTD, MESS, TODO
 from mailismus.queue.providers.chunk.index.changes import FILES, ChangeKind, FileChange
+from mailismus.queue.providers.chunk.write.anew import drop_old, make_anew, put_first, put_others, remove_others
 from mailismus.queue.providers.chunk.write.barrier import Barrier
 from mailismus.queue.providers.chunk.write.cleaning import Cleaner, Cleaning, CleaningKind, cleanings_of
 from mailismus.queue.providers.chunk.write.directories import ChunkDirectories
@@ -128,6 +130,8 @@ class BatchWriter:
         if not self._sync(batch, barrier):
             self._fail_all(batch, linked, going, is_done=True)
             linked, going, is_durable = [], [], False
+        for step in (self._put_others, self._drop_old):
+            going = self._go_on_anew(batch, going, step)
         cleanings = self._cleaner.end(cleanings) if is_durable else []
         self._keep(batch, linked, going)
         error = self._cleaner.take_error()
@@ -195,11 +199,12 @@ class BatchWriter:
     def _make_change(self, doing: _Doing, barrier: Barrier) -> None:
         change, number = doing.change, doing.change.known.number
         if change.kind is ChangeKind.REWRITE:
-            self._make_anew(doing, barrier)
+            make_anew(self._queue, change, doing.unit, doing.files.append, barrier)
             return
         files = dict(change.files)
         if change.kind in (ChangeKind.PREPROCESS, ChangeKind.END_NEW) and change.known.is_spoiled:
-            self._remove_others(change, barrier)
+            # END_NEW: of an attempt to preprocess it
+            remove_others(self._queue, change, (*FILES, INFO) if change.kind is ChangeKind.END_NEW else FILES, barrier)
         if change.kind is ChangeKind.PREPROCESS:
             files[INFO] = format_info(change.known.message)
         for name, data in files.items():
@@ -223,20 +228,6 @@ class BatchWriter:
             file = directory.create(text)
         unit.do(lambda: None, partial(directory.unlink, text))
         return file
-
-    def _make_anew(self, doing: _Doing, barrier: Barrier) -> None:
-        """New files, made in pid. They take the places of the old ones when they are durable (`_replace`)."""
-        pid, change = self._queue.of(PID), doing.change
-        for name, data in change.files.items():
-            text = f"{name}.{change.known.number}"
-            try:
-                pid.unlink(text)
-            except FileNotFoundError:
-                pass
-            file = doing.unit.do(partial(pid.create, text), partial(pid.unlink, text))
-            doing.files.append(file)
-            file.write_at(0, (data,))
-            barrier.add(file)
 
     # ------------------------------------------------------------------ commit
 
@@ -274,7 +265,8 @@ class BatchWriter:
                 pass  # an attempt before this one, whose barrier failed
             barrier.add_directory(TODO)
         if change.kind is ChangeKind.REWRITE:
-            self._replace(change, barrier)
+            put_first(self._queue, change, barrier)
+            return
 
         def keep(file: IFile) -> None:
             doing.files.append(file)
@@ -282,27 +274,32 @@ class BatchWriter:
 
         mark_done(self._queue, change, keep)
 
-    def _replace(self, change: FileChange, barrier: Barrier) -> None:
-        """Put the new files into the places of the old ones; then those go that have no line any more."""
-        number, disk = change.known.number, self._queue.disk
-        for name in change.files:
-            disk.rename(f"{self._queue.root}/{PID}/{name}.{number}", self._queue.path_of(name, number))
-            barrier.add_directory(name, number)
-        if change.files:
-            barrier.add_directory(PID)
-        self._remove_others(change, barrier)
+    # ------------------------------------------------------------------ written anew
 
-    def _remove_others(self, change: FileChange, barrier: Barrier) -> None:
-        """Remove files of the message that the change does not name: they must not come back beside its own."""
-        number = change.known.number
-        names = (*FILES, INFO) if change.kind is ChangeKind.END_NEW else FILES
-        for name in names:
-            if name not in change.files:
-                try:
-                    self._queue.of(name, number).unlink(str(number))
-                except FileNotFoundError:
-                    pass
-                barrier.add_directory(name, number)
+    def _go_on_anew(
+        self, batch: ChunkBatch, going: Sequence[_Doing], step: Callable[[_Doing, Barrier], None]
+    ) -> list[_Doing]:
+        """The next step of what is written anew, and its barrier. Return the changes that go on, the others too."""
+        barrier, stepped = Barrier(self._queue), list[_Doing]()
+        for doing in going:
+            if doing.change.kind is not ChangeKind.REWRITE:
+                continue
+            try:
+                step(doing, barrier)
+            except OSError as error:
+                self._fail_change(batch, doing, error, barrier)
+            else:
+                stepped.append(doing)
+        if not self._sync(batch, barrier):
+            self._fail_all(batch, (), stepped)
+        failed = {id(one.change) for one in batch.failed}
+        return [doing for doing in going if id(doing.change) not in failed]
+
+    def _put_others(self, doing: _Doing, barrier: Barrier) -> None:
+        put_others(self._queue, doing.change, barrier)
+
+    def _drop_old(self, doing: _Doing, barrier: Barrier) -> None:
+        drop_old(self._queue, doing.change, doing.files.append, barrier)
 
     # ------------------------------------------------------------------ ends
 
