@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar, cast
 
+import pytest
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, IQueue
 from mailismus.queue.providers.distributed.assembly import ServerTerms, build
+from mailismus.queue.providers.distributed.stores.rows import Write
 from tests.contracts.bench import Bench
 from tests.contracts.harness import QueueHarness
 from tests.distributed.harness import VIEW
@@ -94,3 +96,16 @@ class Servers:
         while end - self.now() > 0.001:
             self.clock.advance(min(1.0, end - self.now()))
         self.clock.advance(0)
+
+
+def freeze_as_it_writes(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a server stand still as it begins its next write."""
+    write = node.clients.rows.write
+
+    def write_and_freeze(writes: Sequence[Write]) -> Deferred[None]:
+        monkeypatch.undo()
+        done = write(writes)
+        node.host.freeze()
+        return done
+
+    monkeypatch.setattr(node.clients.rows, "write", write_and_freeze)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import cast
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.task import deferLater
 
+from mailismus.queue.providers.distributed.due.firing import Firing
+from mailismus.queue.providers.distributed.format.share import ShareName, SharePlace
+from mailismus.queue.providers.distributed.hand.hand import Hand
+from mailismus.queue.providers.distributed.hand.owning import OwnClock, Owned, Owning
 from mailismus.queue.providers.distributed.identity.claims import ClaimAnswer, Claims
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S, SURE_S, ServerLease
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
@@ -124,3 +130,43 @@ def test_a_start_in_the_same_directory_ends_the_lease_before() -> None:
     assert world.wait(second.lease.others()) == {3, 4}
     assert again.claim() is ClaimAnswer.FREED
     assert not world.wait(first.lease.renew())
+
+
+def test_a_claim_without_an_answer_may_have_been_anothers_before() -> None:
+    world = World()
+    first, second, _ = three(world)
+    assert first.claim() is ClaimAnswer.NONE
+    world.wait(first.claims.give_up(SHARE, lambda: True))
+    second.server.rows.fates.plan(Fate.UNANSWERED, call="change")
+    assert second.claim() is ClaimAnswer.FREED
+
+
+def test_a_renewal_counts_from_its_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    first, *_ = three(world)
+    change, slow_s = first.server.rows.change, 9.0
+    monkeypatch.setattr(first.server.rows, "change", lambda *asked: deferLater(world.clock, slow_s, change, *asked))
+    assert world.wait(first.lease.renew())
+    world.clock.advance(SURE_S - slow_s - 1)
+    assert first.lease.is_sure
+    world.clock.advance(2)
+    assert not first.lease.is_sure
+
+
+def test_a_claim_that_is_answered_under_another_lease_is_none() -> None:
+    """Others may have taken over the epoch by which it was claimed."""
+    epochs = iter((1, 2))
+
+    class Answered:
+        async def claim(self, share: UUID) -> ClaimAnswer:
+            return ClaimAnswer.NONE
+
+    def nothing(*told: object) -> None:
+        """Nobody hears of it."""
+
+    hand = Hand(nothing, nothing, nothing, nothing)
+    clock = OwnClock(lambda: 0.0, lambda: 0.0, lambda: next(epochs), lambda seconds: Deferred())
+    owning = Owning(World().server().rows, cast(Claims, Answered()), hand, cast(Firing, None), clock)
+    held = hand.share(ShareName(SharePlace("deferred", 0.0, 0), SHARE))
+    assert World().wait(owning.claim(held)) is Owned.NOT
+    assert not held.may_try(0.0)

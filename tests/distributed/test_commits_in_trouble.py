@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -12,10 +11,9 @@ from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Filter, Settlement
 from mailismus.queue.providers.distributed.format.tables import ENQUEUED
-from mailismus.queue.providers.distributed.stores.rows import Write
 from tests.contracts.bench import NO_REPLY
 from tests.distributed.models.fates import Fate
-from tests.distributed.servers import Node, Servers
+from tests.distributed.servers import Node, Servers, freeze_as_it_writes
 
 LONG_S = 1400
 """By then what has no trigger was looked for twice."""
@@ -56,17 +54,8 @@ def test_where_one_of_two_messages_is_refused_none_is_handed_out(servers: Server
 def test_what_a_server_wrote_too_late_is_there_once(
     servers: Servers, one: Node, monkeypatch: pytest.MonkeyPatch, is_settled_here: bool
 ) -> None:
-    other, write = servers.start("other"), one.clients.rows.write
-
-    def write_and_freeze(writes: Sequence[Write]) -> Deferred[None]:
-        """It stands still as it begins to write."""
-        monkeypatch.undo()
-        done = write(writes)
-        one.host.freeze()
-        return done
-
-    submission = one.submission()
-    monkeypatch.setattr(one.clients.rows, "write", write_and_freeze)
+    other, submission = servers.start("other"), one.submission()
+    freeze_as_it_writes(one, monkeypatch)
     told = told_of(one.queue.commit([submission], ()))
     servers.advance(70)
     one.host.thaw()

@@ -6,9 +6,11 @@ import pytest
 
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.providers.distributed.enqueue.steps import LATE_S
+from mailismus.queue.providers.distributed.format.tables import ENQUEUED
 from tests.contracts.bench import CONTENT, addresses
 from tests.distributed.models.fates import Fate
-from tests.distributed.servers import Node, Servers
+from tests.distributed.servers import Node, Servers, freeze_as_it_writes
 
 LONG_REPLY = Reply(451, b"4.3.0", b"x" * 400)
 
@@ -59,3 +61,29 @@ def test_a_message_some_of_which_moved_by_another_batch_keeps_its_content(server
     assert one.remove(deferred) == [spool_id]
     servers.advance(1)
     assert servers.world.objects.objects == {}
+
+
+def test_what_a_server_deferred_too_late_moves_once_more(
+    servers: Servers, one: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clean-up might have passed the slice of its rows."""
+    one.put()
+    taken, later = one.take_ids(), one.now() + 600
+    servers.advance(7)  # it is claimed
+    freeze_as_it_writes(one, monkeypatch)
+    done = one.queue.commit((), [Settlement(taken[0], Area.DEFERRED, later, 1, LONG_REPLY)])
+    servers.advance(70)
+    one.host.thaw()
+    thawed_at = one.now()
+    servers.wait(done)
+    (living,) = one.search()
+    assert living[1].area is Area.DEFERRED
+    rows = servers.wait(servers.world.server().rows.all_rows(ENQUEUED))
+    times = [float(str(row["enqueued_at"])) for row in rows if row["number"] == 0 and row["queue_name"] == "deferred"]
+    assert len(times) == 2
+    assert min(times) < thawed_at - LATE_S < thawed_at <= max(times)
+    found = []
+    for _ in range(640):
+        servers.advance(1)
+        found += one.take_ids(Area.DEFERRED)
+    assert found == taken

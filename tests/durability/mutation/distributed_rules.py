@@ -222,7 +222,7 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
     ),
     "shared: so is what goes on with it": _shared(
         "settle/settling",
-        "        return [] if mark is None or mark.goes_to is None else [Rival(mark.goes_to, rival.number)]\n",
+        "        return [] if goes_to is None else [Rival(goes_to, rival.number)]\n",
         "        return []\n",
     ),
     "shared: what is gone by the mark of its share is gone where it moved": _shared(

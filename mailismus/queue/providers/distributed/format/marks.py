@@ -67,6 +67,11 @@ class Marks:
         """The mark of an entry; None: it lives. Its own counts before that of its share, which came later, for the rest."""
         return self._marks.get((name, number)) or self._marks.get((name, WHOLE))
 
+    def goes_to(self, name: UUID, number: int) -> ShareName | None:
+        """The share that went on with an entry, by its own mark or that of its share, whatever has become of it since."""
+        both = (self._marks.get((name, number)), self._marks.get((name, WHOLE)))
+        return next((mark.goes_to for mark in both if mark is not None and mark.goes_to is not None), None)
+
     def is_any_moved(self, name: UUID) -> bool:
         """Whether an entry of this share has moved."""
         return any(mark.goes_to is not None for (other, _), mark in self._marks.items() if other == name)

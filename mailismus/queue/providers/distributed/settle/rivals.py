@@ -39,8 +39,8 @@ def losers_of(batch: SettleBatch, marks: Marks) -> Iterator[Rival]:
             continue  # the slice was removed meanwhile
         if own is not None and mark.successor != own.enqueue_id:
             yield Rival(own, number)
-        elif own is None and mark.goes_to is not None:
-            yield Rival(mark.goes_to, number)
+        elif own is None and (goes_to := marks.goes_to(name, number)) is not None:
+            yield Rival(goes_to, number)
 
 
 def marks_of_the_gone(batch: SettleBatch, marks: Marks, at: float) -> list[Put]:

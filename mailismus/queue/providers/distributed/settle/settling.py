@@ -243,12 +243,12 @@ class ShareSettling:
         """End one, and return that which goes on with it."""
         rows = self._stores.rows
         await rows.write([removed_mark(rival.share, rival.number, now)])
-        mark = Marks(await rows_of(rows, DELETED, rival.share)).of(rival.share.enqueue_id, rival.number)
+        goes_to = Marks(await rows_of(rows, DELETED, rival.share)).goes_to(rival.share.enqueue_id, rival.number)
         self._hand.end_rival(rival.share, rival.number)
         found = await read_share(rows, rival.share)
         if found.condition is Condition.OVER and found.share is not None:
             await rows.write([closed_row(found.share, now)])
-        return [] if mark is None or mark.goes_to is None else [Rival(mark.goes_to, rival.number)]
+        return [] if goes_to is None else [Rival(goes_to, rival.number)]
 
     def _keep_bounces(self, batch: SettleBatch, lost: Collection[Rival]) -> None:
         """What this server has made and is due stays here."""
