@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
 from twisted.internet.defer import Deferred, succeed
 
+from mailismus.admin.commands import acts as acts_command
+from mailismus.admin.protocol.acting import ShownAct
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool
 from mailismus.mail.ids import format_spool_id
@@ -145,6 +148,57 @@ def test_what_is_out_is_told(world: World, acting: Running, capsys: pytest.Captu
     ]
     world.run("queue", "acts")
     assert "hold, waiting for deliveries for 1, by " in capsys.readouterr().out
+
+
+def test_a_limit_is_told_before_the_act(world: World, acting: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    acting.put(b"a@x.example", b"b@x.example")
+    assert world.run("queue", "hold", "--all", "--reason", "sick", "--limit", "1", "--dry-run") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "at most 1 of them, by --limit"
+    assert world.run("queue", "hold", "--all", "--reason", "sick", "--limit", "2", "--dry-run") == 0
+    assert "--limit" not in capsys.readouterr().out
+
+
+def test_a_hold_for_a_time_says_until_when(world: World, acting: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    acting.put(b"a@x.example")
+    world.run("queue", "hold", "--all", "--for", "2h", "--reason", "sick")
+    (until,) = re.findall(r"^A1: 1 entry held until (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)$", capsys.readouterr().out, re.MULTILINE)
+    world.run("queue", "acts")
+    assert f", until {until}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "told"),
+    [
+        (
+            ("hold", "--all", "--reason", "sick"),
+            "act",
+            "A1 is interrupted; to go on: mailismus queue acts --resume A1; to take it back: mailismus queue undo A1",
+        ),
+        (("undo", "A1"), "go_on", "The undoing of A1 is interrupted; to go on: mailismus queue undo A1"),
+    ],
+)
+def test_ctrl_c_says_how_to_go_on(
+    world: World,
+    acting: Running,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    name: str,
+    told: str,
+) -> None:
+    real: Callable[..., Generator[ShownAct, None, None]] = getattr(acts_command, name)
+
+    def interrupted(*arguments: object, **more: object) -> Iterator[ShownAct]:
+        yield next(real(*arguments, **more))
+        raise KeyboardInterrupt
+
+    acting.put(b"a@x.example")
+    if name == "go_on":
+        world.run("queue", "hold", "--all", "--reason", "sick")
+    monkeypatch.setattr(acts_command, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        world.run("queue", *words)
+    assert capsys.readouterr().out.splitlines()[-1] == told
 
 
 @pytest.mark.parametrize(("answer", "held"), [("y\n", 101), ("n\n", 0), ("", 0)])

@@ -29,7 +29,7 @@ from mailismus.errors import StartError
 from mailismus.mail.ids import parse_act_name
 from mailismus.observe.amounts import moment
 from mailismus.observe.text import shown
-from mailismus.queue.acts.act import ActKind, ActState
+from mailismus.queue.acts.act import UNDOABLE, ActKind, ActState
 from mailismus.queue.filter import ARRIVAL_FORMS, FilterError, parse_arrival_filter
 from mailismus.queue.redirect import is_address, parse_target
 
@@ -46,6 +46,7 @@ _DONE = {
     ActKind.REDIRECT: "redirected",
     ActKind.HOLD_INCOMING: "held",
 }
+_UNDO_STATES = frozenset((ActState.UNDOING, ActState.UNDONE))
 _FORM = "%Y-%m-%d %H:%M:%S"
 
 
@@ -108,7 +109,7 @@ def _act(kind: ActKind, source: QueueSource, arguments: argparse.Namespace, out:
         return
     for_s, to = getattr(arguments, "for_s", None), getattr(arguments, "to", "")
     found = preview(source, kind, arguments.filter, to)
-    for line in _preview_lines(found):
+    for line in _preview_lines(found, arguments.limit):
         out.write(line + "\n")
     out.flush()
     if arguments.dry_run:
@@ -131,13 +132,15 @@ def _hold_incoming(source: QueueSource, arguments: argparse.Namespace, out: Text
     _watch(act(source, kind, arguments.filter, arguments.reason, None, arguments.for_s), 0, out)
 
 
-def _preview_lines(found: Preview) -> Iterator[str]:
+def _preview_lines(found: Preview, limit: int | None) -> Iterator[str]:
     yield f"{_count(found.entries, 'entry', 'entries')} of {_count(found.messages, 'message', 'messages')} match"
     for name, count in found.domains[:MOST_DOMAINS]:
         yield f"{count:>10}  {shown(name)}"
     if len(found.domains) > MOST_DOMAINS:
         rest = sum(count for _, count in found.domains[MOST_DOMAINS:])
         yield f"{rest:>10}  (in {len(found.domains) - MOST_DOMAINS} more domains)"
+    if limit is not None and limit < found.entries:
+        yield f"at most {limit} of them, by --limit"
 
 
 def _is_wanted(kind: ActKind, count: int, out: TextIO) -> bool:
@@ -154,11 +157,14 @@ def _watch(progress: Generator[ShownAct, None, None], total: int, out: TextIO) -
     shown_act: ShownAct | None = None
     began_s = time.monotonic()
     terminal = ProgressLine(out)
-    with closing(progress):
-        for shown_act in progress:
-            is_undo = shown_act.act.state in (ActState.UNDOING, ActState.UNDONE)
-            done = shown_act.act.restored if is_undo else shown_act.act.entries
-            terminal.write(_progress(done, total, time.monotonic() - began_s))
+    try:
+        with closing(progress):
+            for shown_act in progress:
+                done = shown_act.act.restored if shown_act.act.state in _UNDO_STATES else shown_act.act.entries
+                terminal.write(_progress(done, total, time.monotonic() - began_s))
+    except KeyboardInterrupt:
+        out.write("\n" + _interrupted_line(shown_act) + "\n")
+        raise
     terminal.end()
     if shown_act is not None:
         for line in _result_lines(shown_act):
@@ -171,11 +177,27 @@ def _progress(done: int, total: int, passed_s: float) -> str:
     return f"{done} of {total} entries, {rate:.0f}/s{left}" if total else f"{done} entries, {rate:.0f}/s"
 
 
+def _interrupted_line(found: ShownAct | None) -> str:
+    """What becomes of an act whose command was interrupted: the server ends it behind the slice under way."""
+    if found is None:
+        return "Whether the act has begun is not known: mailismus queue acts"
+    one = found.act
+    if one.state in _UNDO_STATES:
+        return f"The undoing of {one.name} is interrupted; to go on: mailismus queue undo {one.name}"
+    resume, undo = f"mailismus queue acts --resume {one.name}", f"mailismus queue undo {one.name}"
+    back = f"; to take it back: {undo}" if one.order.kind in UNDOABLE else ""
+    return f"{one.name} is interrupted; to go on: {resume}{back}"
+
+
 def _result_lines(found: ShownAct) -> Iterator[str]:
     one = found.act
-    if one.state in (ActState.UNDOING, ActState.UNDONE):
+    if one.state is ActState.UNDOING:
+        yield f"{one.name} {one.state.value}: {_count(one.restored, 'entry', 'entries')} restored so far"
+        yield _interrupted_line(found)
+        return
+    if one.state is ActState.UNDONE:
         left = one.entries - one.restored
-        gone = f"; {left} are not in its hands any more" if left > 0 else ""
+        gone = f"; {left} {'is' if left == 1 else 'are'} not in its hands any more" if left > 0 else ""
         yield f"{one.name} {one.state.value}: {_count(one.restored, 'entry', 'entries')} restored{gone}"
         return
     if one.is_in_force:
@@ -183,12 +205,13 @@ def _result_lines(found: ShownAct) -> Iterator[str]:
         yield f"{one.name}: mail to come that matches is held from now on{until}; to end it: mailismus queue undo {one.name}"
         return
     kept = f", {one.removed} of them for good" if one.removed else ""
-    yield f"{one.name}: {_count(one.entries, 'entry', 'entries')} {_DONE[one.order.kind]}{kept}"
+    until = "" if one.until is None else f" until {due_moment(one.until, None, _FORM)}"
+    yield f"{one.name}: {_count(one.entries, 'entry', 'entries')} {_DONE[one.order.kind]}{until}{kept}"
     if found.waiting:
         more, back = ("is", "if it comes back, it is") if found.waiting == 1 else ("are", "those that come back are")
         yield f"{found.waiting} more {more} out for delivery: {back} {_DONE[one.order.kind]} then"
     if one.state is ActState.INTERRUPTED:
-        yield f"It was interrupted; to go on: mailismus queue acts --resume {one.name}"
+        yield _interrupted_line(found)
 
 
 def _acts(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:

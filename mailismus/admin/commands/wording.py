@@ -192,9 +192,9 @@ ends when the message has too many Received fields."""
 )
 
 ACTS = """\
-Lists the acts on the queue, the newest last: name, when it began, state, user
-id, what it did to how many entries, FILTER and reason. With --json each line
-is an object; times are UTC seconds. With --resume an interrupted act goes on.
+Lists the acts on the queue, the newest last: name, when it began, state, user,
+what it did to how many entries, FILTER and reason. With --json each line is an
+object; times are UTC seconds. With --resume an interrupted act goes on.
 The file state/acts below the queue is the record of all."""
 
 UNDO = """\
@@ -202,7 +202,9 @@ Undoes an act: entries that it held or deleted, or made bounces of whose
 report is not written yet, go back to where they stood; what it redirected has
 its usual route again. A rule for mail to come (`queue hold --incoming`) ends,
 and what it holds is released. What was delivered, reported or removed since
-stays so; the counts say how much came back."""
+stays so; the counts say how much came back. Ctrl-C interrupts it behind a
+slice: the act is "being undone" then, and the same command, or the next start,
+goes on."""
 
 SERVERS = """\
 Shows the servers of a queue that several share (provider distributed), as its

@@ -326,7 +326,7 @@ class Acts:
 
 def _end_of(run: ActRun, *, is_undo: bool) -> ActState:
     if is_undo:
-        return ActState.UNDONE
+        return ActState.UNDOING if run.is_stopped else ActState.UNDONE
     if run.is_stopped:
         return ActState.INTERRUPTED
     return ActState.WAITING if run.waiting else ActState.DONE

@@ -385,6 +385,24 @@ def test_an_interrupted_act_is_resumed(world: ActWorld) -> None:
     assert (again.act.state, again.act.entries) == (ActState.DONE, 3 * SLICE)
 
 
+@pytest.mark.parametrize("goes_on", ["again", "start"])
+def test_an_interrupted_undoing_is_not_told_as_done(world: ActWorld, goes_on: str) -> None:
+    world.put(*(b"r%d@x.example" % number for number in range(3 * SLICE)))
+    act = world.order(ActKind.DELETE).act
+    run = world.do(world.acts.undo(act.number, 8))
+    run.interrupt()
+    world.finish(run)
+    assert run.act.restored < 3 * SLICE
+    assert (world.acts.all()[0].state, world.acts.all()[0].restored) == (ActState.UNDOING, run.act.restored)
+    if goes_on == "again":
+        world.undo(act)
+    else:
+        world.start_again()
+        world.clock.pump([0.1] * 300)
+    assert (world.acts.all()[0].state, world.acts.all()[0].restored) == (ActState.UNDONE, 3 * SLICE)
+    assert world.areas() == {Area.INCOMING: 3 * SLICE}
+
+
 def test_an_act_waits_behind_a_start_too(world: ActWorld) -> None:
     world.put()
     world.take()
