@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 from uuid import UUID
 
@@ -14,7 +15,8 @@ from twisted.internet.task import deferLater
 from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.format.share import ShareName, SharePlace
 from mailismus.queue.providers.distributed.hand.hand import Hand
-from mailismus.queue.providers.distributed.hand.owning import OwnClock, Owned, Owning
+from mailismus.queue.providers.distributed.hand.held import TRUST_S, Basis, HeldShare
+from mailismus.queue.providers.distributed.hand.owning import CLAIM_AFTER_S, OwnClock, Owned, Owning
 from mailismus.queue.providers.distributed.identity.claims import ClaimAnswer, Claims
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S, SURE_S, ServerLease
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
@@ -153,20 +155,45 @@ def test_a_renewal_counts_from_its_begin(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not first.lease.is_sure
 
 
-def test_a_claim_that_is_answered_under_another_lease_is_none() -> None:
-    """Others may have taken over the epoch by which it was claimed."""
-    epochs = iter((1, 2))
+class Answered:
+    """Claims that are all answered so."""
 
-    class Answered:
-        async def claim(self, share: UUID) -> ClaimAnswer:
-            return ClaimAnswer.NONE
+    async def claim(self, share: UUID) -> ClaimAnswer:
+        return ClaimAnswer.NONE
+
+
+def owning_at(elapsed: Callable[[], float], epoch: Callable[[], int]) -> tuple[Owning, HeldShare]:
+    """What claims for a server, and a share in its hand."""
 
     def nothing(*told: object) -> None:
         """Nobody hears of it."""
 
     hand = Hand(nothing, nothing, nothing, nothing)
-    clock = OwnClock(lambda: 0.0, lambda: 0.0, lambda: next(epochs), lambda seconds: Deferred())
+    clock = OwnClock(lambda: 0.0, elapsed, epoch, lambda seconds: Deferred())
     owning = Owning(World().server().rows, cast(Claims, Answered()), hand, cast(Firing, None), clock)
-    held = hand.share(ShareName(SharePlace("deferred", 0.0, 0), SHARE))
+    return owning, hand.share(ShareName(SharePlace("incoming", 0.0, 0), SHARE))
+
+
+def test_a_claim_that_is_answered_under_another_lease_is_none() -> None:
+    """Others may have taken over the epoch by which it was claimed."""
+    epochs = iter((1, 2))
+    owning, held = owning_at(lambda: 0.0, lambda: next(epochs))
     assert World().wait(owning.claim(held)) is Owned.NOT
     assert not held.may_try(0.0)
+
+
+@pytest.mark.parametrize("waited_s", [CLAIM_AFTER_S - 0.1, CLAIM_AFTER_S])
+def test_a_trigger_that_waited_here_for_long_needs_a_claim(waited_s: float) -> None:
+    owning, held = owning_at(lambda: 100.0 + waited_s, lambda: 1)
+    is_early = waited_s < CLAIM_AFTER_S
+    assert World().wait(owning.own(held, 100.0)) is (Owned.STILL if is_early else Owned.NOW)
+    assert held.basis is (Basis.NEW if is_early else Basis.CLAIM)
+
+
+def test_a_trigger_is_trusted_for_a_while_alone() -> None:
+    _, held = owning_at(lambda: 0.0, lambda: 1)
+    held.trust(100.0)
+    assert held.may_try(100.0 + TRUST_S - 0.1)
+    assert not held.may_try(100.0 + TRUST_S)
+    held.claimed()
+    assert held.may_try(100.0 + TRUST_S)

@@ -89,7 +89,10 @@ def test_a_retry_is_a_new_share_that_its_mark_names(harness: ModelHarness, bench
 def test_due_rows_go_when_their_slot_has_passed(harness: ModelHarness, bench: Bench) -> None:
     bench.put()
     bench.defer(bench.take_ids(), bench.now() + 100)
-    for _ in range(12):
+    for _ in range(5):
+        bench.harness.advance(60)
+    assert len(rows(harness, DUE)) == 1, "long behind its time: a server may be late"
+    for _ in range(7):
         bench.harness.advance(60)
     assert rows(harness, DUE) == []
     assert len(bench.take_ids(Area.DEFERRED)) == 1

@@ -254,4 +254,7 @@ NEEDLESS: dict[str, str] = {
     "self._disk.sync_directory(os.path.dirname(path))": _EITHER_DIRECTORY,
     "order | queue/fsck/files.py | RepairFiles.finish_files | for patch in self._to_write: <> "
     "for path in self._to_move:": _ALL_SAID,
+    "rule | distributed/view/change.py | shared: rows of former windows are found": (
+        "Each window divides the one before, so the last one is the smallest."
+    ),
 }
