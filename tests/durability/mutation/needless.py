@@ -122,10 +122,6 @@ NEEDLESS: dict[str, str] = {
     "order | chunk/write/batch.py | BatchWriter._commit | for mail in batch.mails: <> for doing in made:": (
         "They are about different messages, and no change waits for a message of its own batch."
     ),
-    "order | chunk/write/batch.py | BatchWriter._commit_change | if change.kind in (ChangeKind.PREPROCESS, ChangeKind.END_NEW) "
-    "or change.known.is_todo_un.. <> if change.kind is ChangeKind.REWRITE:": (
-        "Of what is written anew an attempt before has removed the name in todo; both wait for the one barrier."
-    ),
     "order | maildir/store.py | MaildirStore.begin | if userpath not in self._durable_paths: <> with ExitStack() as way, "
     "ExitStack() as opened:": "Opening makes a missing path itself; both ways all of it is durable before a message is written.",
     "check | chunks/handler.py | WriteHandler._is_shown | made.links < 2": (
