@@ -161,7 +161,9 @@ def test_a_limit_is_told_before_the_act(world: World, acting: Running, capsys: p
 def test_a_hold_for_a_time_says_until_when(world: World, acting: Running, capsys: pytest.CaptureFixture[str]) -> None:
     acting.put(b"a@x.example")
     world.run("queue", "hold", "--all", "--for", "2h", "--reason", "sick")
-    (until,) = re.findall(r"^A1: 1 entry held until (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)$", capsys.readouterr().out, re.MULTILINE)
+    (until,) = re.findall(
+        r"^A1: 1 entry held until (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)$", capsys.readouterr().out, re.MULTILINE
+    )
     world.run("queue", "acts")
     assert f", until {until}" in capsys.readouterr().out
 
