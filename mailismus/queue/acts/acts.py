@@ -227,7 +227,11 @@ class Acts:
 
     def _make_run(self, act: Act) -> ActRun:
         keep = Keep(self._settings.kept_s, self._settings.most_bytes, self._used_bytes)
-        return ActRun(act, self._acting, keep, self._clock, self._throttle, self._share, self._on_change)
+        return ActRun(act, self._acting, keep, self._clock, self._throttle, self._share, self._on_change, self._is_undone)
+
+    def _is_undone(self, number: int) -> bool:
+        act = self._acts.get(number)
+        return act is not None and act.state is ActState.UNDONE
 
     def _ended_run(self, act: Act) -> ActRun:
         """Return the run of a rule, which goes over nothing."""

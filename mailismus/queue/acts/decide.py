@@ -6,12 +6,15 @@
     bounce   incoming, deferred, hold                -> bounces; of a message without a sender: as delete
     redirect incoming, deferred, hold                -> where it is, its relay or other recipient in its words
     rule     new mail                                -> hold, from the commit on that brings it (`queue.acts.rules`)
-    undo     what the act has in hold, deleted, bounces -> where it stood; what it redirected: without that
+    undo     what the act has in hold, deleted, bounces -> where it stood, but not into a hold that is undone; what it
+             redirected: without that
 
 *Not here*: which entries match the filter (`queue.filter`); entries that are out (`queue.acts.run`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from mailismus.mail.ids import QueueId
 from mailismus.mail.reply import Reply
@@ -55,16 +58,17 @@ def settlement_of(act: Act, message: Message, entry: Entry, now: float, kept_for
     return _moved(act, message, entry, Area.DELETED, now + kept_for_s)
 
 
-def undone(act: Act, message: Message, entry: Entry, now: float) -> Settlement:
-    """Return the settlement that takes the act back from an entry of which `is_of` says yes."""
+def undone(act: Act, message: Message, entry: Entry, now: float, is_undone: Callable[[int], bool]) -> Settlement:
+    """Return the settlement that takes the act back from an entry of which `is_of` says yes. `is_undone`: whether the act of
+    a number is undone; what such an act held before is not held again."""
     if act.order.kind is ActKind.REDIRECT:
         return _redirected(message, entry, [one for one in redirects_of(entry.words) if one.act != act.number])
-    return restored(message, entry, now)
+    return restored(message, entry, now, is_undone)
 
 
-def restored(message: Message, entry: Entry, now: float) -> Settlement:
-    """Return the settlement that puts an entry back to where it stood before the newest act."""
-    area, due_at, words = before(entry, now)
+def restored(message: Message, entry: Entry, now: float, is_undone: Callable[[int], bool] | None = None) -> Settlement:
+    """Return the settlement that puts an entry back to where it stood before the newest act (`marking.before`)."""
+    area, due_at, words = before(entry, now, is_undone)
     reply, host = reply_before(entry) if entry.area is Area.BOUNCES else (entry.reply, entry.host)
     queue_id = QueueId(message.spool_id, entry.number)
     return Settlement(queue_id, area, due_at, entry.attempts, reply, host, words)

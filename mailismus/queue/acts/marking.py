@@ -12,6 +12,7 @@ for other words is cut.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 
 from mailismus.mail.attempts import cut, fitting
 from mailismus.mail.ids import act_name, parse_act_name
@@ -85,23 +86,33 @@ def note_of(entry: Entry) -> bytes | None:
     return b"held%b" % by
 
 
-def before(entry: Entry, now: float) -> tuple[Area, float, bytes]:
-    """Return where an entry stood before the newest act: area, due time (UTC seconds) and words."""
+def before(entry: Entry, now: float, is_undone: Callable[[int], bool] | None = None) -> tuple[Area, float, bytes]:
+    """Return where an entry stood before the newest act: area, due time (UTC seconds) and words. Where that is on hold by an
+    act of which `is_undone` says yes: where it stood before that one."""
     facts = decode_words(entry.words)
     if entry.area is Area.BOUNCES:
         facts.pop(SAID, None)
     acts, was = _split(facts.pop(ACT, None)), _split(facts.pop(WAS, None))
+    area, due_at = _place(entry, was, now)
+    while is_undone is not None and area is Area.HELD and acts[1:] and was[1:]:
+        number = parse_act_name(acts[1].decode("latin-1"))
+        if number is None or not is_undone(number):
+            break
+        acts, was = acts[1:], was[1:]
+        area, due_at = _place(entry, was, now)
     if acts[1:] and was[1:]:
         facts[ACT], facts[WAS] = _join(acts[1:]), _join(was[1:])
-    area = Area.DEFERRED if entry.attempts else Area.INCOMING
-    due_at = now
+    return area, due_at, encode_words(facts) or b""
+
+
+def _place(entry: Entry, was: Sequence[bytes], now: float) -> tuple[Area, float]:
     if was:
         name, _, due = was[0].partition(b":")
         try:
-            area, due_at = Area(name.decode("latin-1")), int(due) / 1000
+            return Area(name.decode("latin-1")), int(due) / 1000
         except ValueError:
             pass
-    return area, due_at, encode_words(facts) or b""
+    return Area.DEFERRED if entry.attempts else Area.INCOMING, now
 
 
 def _split(value: bytes | None) -> list[bytes]:

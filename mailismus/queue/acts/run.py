@@ -80,7 +80,7 @@ def undo_filter_of(act: Act) -> Filter:
 
 class ActRun:
     """One act that is done or undone. `act`: as it is now. `gaps`: entries that could not be read. `on_change`: awaited
-    behind each slice, with the act."""
+    behind each slice, with the act. `is_undone`: whether the act of a number is undone."""
 
     def __init__(
         self,
@@ -91,6 +91,7 @@ class ActRun:
         throttle: WorkThrottle,
         share: float,
         on_change: Callable[[ActRun], None],
+        is_undone: Callable[[int], bool],
     ) -> None:
         self.act = act
         self.gaps = Gaps()
@@ -101,7 +102,7 @@ class ActRun:
         self.trouble = ""
         """Why it has ended before its time; empty: it has not."""
         self._acting, self._keep, self._clock, self._throttle, self._on_change = acting, keep, clock, throttle, on_change
-        self._share = share
+        self._share, self._is_undone = share, is_undone
         self._is_stopped = False
 
     def enter(self, state: ActState) -> None:
@@ -190,7 +191,7 @@ class ActRun:
 
     def _begin_slice(self, page: Page, make: Make | None) -> tuple[Deferred[None], Callable[[Act], Act]]:
         """Begin the commit of a slice. Return when it is durable, and what the act's counts are then."""
-        act, now, room_bytes = self.act, self._acting.now(), self._keep.room_bytes()
+        act, room_bytes = self.act, self._keep.room_bytes()
         limit = act.order.limit if make is not None else None
         settlements: list[Settlement] = []
         lines: list[bytes] = []
@@ -201,7 +202,7 @@ class ActRun:
                 if limit is not None and act.entries + len(settlements) >= limit:
                     self._acting.give_back(QueueId(message.spool_id, entry.number), entry.due_at)
                     continue
-                one = undone(act, message, entry, now) if make is None else make(message, entry, room_bytes - kept_bytes)
+                one = self._undone(message, entry) if make is None else make(message, entry, room_bytes - kept_bytes)
                 settlements.append(one)
                 has_some = True
                 is_kept = is_kept or one.area is Area.DELETED
@@ -225,6 +226,9 @@ class ActRun:
     def _settlement(self, message: Message, entry: Entry, room_bytes: float) -> Settlement:
         kept_s = self._keep.kept_s if message.stored_bytes <= room_bytes else 0.0
         return settlement_of(self.act, message, entry, self._acting.now(), kept_s)
+
+    def _undone(self, message: Message, entry: Entry) -> Settlement:
+        return undone(self.act, message, entry, self._acting.now(), self._is_undone)
 
     # `AwaitingAct`
 

@@ -77,6 +77,9 @@ ACTS_RULES: dict[str, Rule] = {
     "acts: an undoing restores what the act itself has": _acts(
         "decide", "    return entry.area in KEEPS and act_of(entry) == act.number\n", "    return entry.area in KEEPS\n"
     ),
+    "acts: what comes back to an undone hold is not held again": _acts(
+        "marking", "        if number is None or not is_undone(number):\n", "        if True:\n"
+    ),
     "acts: what is held too long is released, not removed": _acts(
         "keeping", "restored(message, entry, now) if area is Area.HELD else ", ""
     ),

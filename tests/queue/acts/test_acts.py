@@ -135,12 +135,25 @@ def test_acts_lie_upon_each_other(world: ActWorld) -> None:
     world.put()
     hold = world.order(ActKind.HOLD).act
     delete = world.order(ActKind.DELETE).act
-    assert world.undo(hold).act.restored == 0
     world.undo(delete)
     (entry,) = world.entries()
     assert (entry.area, entry.due_at) == (Area.HELD, FOR_EVER)
     assert world.undo(hold).act.restored == 1
     assert world.areas() == {Area.INCOMING: 1}
+
+
+@pytest.mark.parametrize("is_started_again", [False, True])
+def test_what_comes_back_to_an_undone_hold_is_not_held_again(world: ActWorld, *, is_started_again: bool) -> None:
+    world.put()
+    (was,) = world.entries()
+    hold = world.order(ActKind.HOLD).act
+    delete = world.order(ActKind.DELETE).act
+    assert world.undo(hold).act.restored == 0
+    if is_started_again:
+        world.start_again()
+    assert world.undo(delete).act.restored == 1
+    (entry,) = world.entries()
+    assert (entry.area, entry.due_at, entry.words or None) == (was.area, was.due_at, was.words)
 
 
 def test_what_came_later_is_not_concerned(world: ActWorld) -> None:

@@ -44,7 +44,7 @@ class Watched:
         throttle = WorkThrottle(WorkClocks(self.clock, lambda: busy * self.clock.seconds(), lambda: 0.0))
         act = Act(1, Order(ActKind.HOLD, 0, (), "because"), 0.0)
         keep = Keep(0.0, 0, lambda: 0)
-        self.run = ActRun(act, manager.acting, keep, self.clock, throttle, share, lambda run: None)
+        self.run = ActRun(act, manager.acting, keep, self.clock, throttle, share, lambda run: None, lambda number: False)
 
     def pauses(self) -> list[float]:
         """The seconds of the pauses between pages."""
