@@ -231,13 +231,27 @@ class Story:
         key = (self._names_before[length], lost)
         found = self._names.get(key)
         if found is None:
-            start, directories, files = self._stand
-            directories, files = set(directories), dict(files)
-            for at in range(start, length):
-                if at not in lost:
-                    _rename(directories, files, self.acts[at])
+            directories, files = self._apply(length, lost)
+            while told := self._told_by_numbers(files, length, lost):
+                lost -= told
+                directories, files = self._apply(length, lost)
             found = self._names[key] = names_of(directories, _one_file_a_number(files, self._numbers))
         return found
+
+    def _apply(self, length: int, lost: frozenset[int]) -> tuple[set[str], dict[str, int]]:
+        start, directories, files = self._stand
+        directories, files = set(directories), dict(files)
+        for at in range(start, length):
+            if at not in lost:
+                _rename(directories, files, self.acts[at])
+        return directories, files
+
+    def _told_by_numbers(self, files: dict[str, int], length: int, lost: frozenset[int]) -> frozenset[int]:
+        """The renames that are not lost after all: they freed the number of a file that is there."""
+        gone = files.keys() - _one_file_a_number(files, self._numbers).keys()
+        return frozenset(
+            at for at in lost if gone and at < length and self.acts[at].kind is Kind.RENAME and self.acts[at].to in gone
+        )
 
     def _stand_at(self, length: int) -> None:
         """Nothing before this act is ever lost from now on: names are made from here."""
@@ -251,7 +265,7 @@ class Story:
 
 def _one_file_a_number(files: dict[str, int], numbers: Mapping[int, int]) -> dict[str, int]:
     """A number is given out again with the file system's own record that the file before is gone: if the later file is
-    there, the one before is not."""
+    there, the one before is not, and what took its place is (`_told_by_numbers`)."""
     latest: dict[int, int] = {}
     for inode in files.values():
         number = numbers.get(inode, 0)

@@ -200,6 +200,26 @@ def test_files_keep_their_numbers_over_a_crash_and_a_number_that_is_free_is_the_
     assert number_of(lost_b, "/q/c") == third
 
 
+def test_where_a_number_was_given_again_the_rename_that_freed_it_is_there() -> None:
+    disk = TreeDisk()
+    for name in ("/q", "/q/d"):
+        disk.make_directory(name)
+    for path in ("/q/d/old", "/q/new"):
+        disk.create(path).close()
+    old, new = (disk.describe(path).inode[1] for path in ("/q/d/old", "/q/new"))
+    for name in ("/", "/q", "/q/d"):
+        disk.sync_directory(name)
+    first = len(disk.acts)
+    disk.rename("/q/new", "/q/d/old")
+    disk.create("/q/later").close()
+    assert disk.describe("/q/later").inode[1] == old
+    story, found = Story(disk.acts), set()
+    for crash in story.crashes(first, FileSystem.POSIX):
+        tree = story.tree(crash)
+        found.add(("/q/later" in tree.names.files, number_of(tree, "/q/d/old")))
+    assert found == {(False, old), (False, new), (True, new)}
+
+
 def test_a_number_that_was_given_again_is_never_that_of_two_files() -> None:
     disk = TreeDisk()
     disk.make_directory("/q")
