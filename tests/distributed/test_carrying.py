@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, cast
 
 import pytest
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
 
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Filter, Settlement
 from mailismus.queue.providers.distributed.browse import carrying
+from mailismus.queue.providers.distributed.browse.carrying import LOOK_S, Carrying
+from mailismus.queue.providers.distributed.browse.partition import LivingShare
+from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.format.tables import (
     BROWSE_START,
     CONTENT_START,
@@ -20,8 +24,9 @@ from mailismus.queue.providers.distributed.format.tables import (
     ENQUEUED,
     queue_of,
 )
+from mailismus.queue.providers.distributed.settle.settling import ShareSettling
 from tests.contracts.bench import CONTENT, LATER_REPLY, Bench, addresses
-from tests.distributed.harness import ModelHarness
+from tests.distributed.harness import VIEW, ModelHarness
 from tests.distributed.models.fates import Fate
 from tests.distributed.servers import Servers
 from tests.distributed.test_queue import rows
@@ -202,3 +207,27 @@ def test_a_due_row_that_outlives_its_share_is_no_dead_letter(harness: ModelHarne
     assert rows(harness, DUE) == []
     assert not harness.world.broker.queues[DEAD].waiting
     assert not harness.world.broker.queues[queue_of("deferred")].waiting
+
+
+def test_without_a_lease_that_is_sure_a_turn_is_none() -> None:
+    clock, moved, is_sure = Clock(), list[float](), False
+
+    class Empty:
+        """Starts of a queue in which nothing lives."""
+
+        async def living(self, area: Area, until: float) -> AsyncIterator[LivingShare]:
+            nothing: list[LivingShare] = []
+            for one in nothing:
+                yield one
+
+    async def move_starts() -> None:
+        moved.append(clock.seconds())
+
+    starts, settling = cast(Starts, Empty()), cast(ShareSettling, None)
+    Carrying(starts, settling, lambda: VIEW, lambda: is_sure, clock.seconds, move_starts, clock).start()
+    for _ in range(5):
+        clock.advance(LOOK_S)
+    assert moved == []
+    is_sure = True
+    clock.advance(LOOK_S)
+    assert moved == [6 * LOOK_S], "it has not rested"

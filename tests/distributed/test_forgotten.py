@@ -7,6 +7,7 @@ import pytest
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.format.tables import queue_of
+from mailismus.queue.providers.distributed.format.trigger import ShareTrigger, read_trigger
 from tests.distributed.models.fates import Fate
 from tests.distributed.servers import Node, Servers
 
@@ -40,6 +41,23 @@ def test_rows_without_a_trigger_are_found(servers: Servers) -> None:
     first.kill()
     assert drain(servers, WITHIN_S, second) == [QueueId(submission.draft.spool_id, 1)]
     assert second.search() == []
+
+
+def test_what_is_found_is_a_suspect(servers: Servers) -> None:
+    """Another server may have it all the same."""
+    one, other = servers.start("first"), servers.start("second")
+    one.clients.broker.fates.plan(Fate.NEVER, call="publish")
+    one.queue.commit([one.submission()], [])
+    servers.advance(1)
+    one.kill()
+    queue, found = servers.world.broker.queues[queue_of(Area.INCOMING.value)], list[ShareTrigger]()
+    for _ in range(WITHIN_S):
+        servers.advance(1)
+        bodies = [message.body for each in queue.consumers for message in each.held.values()]
+        found += [trigger for body in bodies if (trigger := read_trigger(body)) is not None]
+    assert other.take_ids() != []
+    assert found != []
+    assert all(trigger.is_suspect for trigger in found)
 
 
 def test_what_was_purged_is_found(servers: Servers) -> None:
