@@ -103,9 +103,8 @@ class Judge:
 def soon(mutant: Mutant | None, first: str = "", provider: str = "clustered") -> list[Judge]:
     """Who is asked first, one after the other. None: about the source as it is. `first`: who caught it the last time."""
     if provider in NO_PROVIDERS:
-        near = tuple(name for name in _near(mutant, provider) if name in NO_PROVIDERS[provider])
-        asked = [Judge(near, provider=provider)] if near else []
-        return [*by_memory(first, provider), *asked, Judge(NO_PROVIDERS[provider])]
+        naming = tuple(name for name in _near(mutant, provider) if name in NO_PROVIDERS[provider])
+        return [*by_memory(first, provider), *([Judge(naming)] if naming else []), Judge(NO_PROVIDERS[provider])]
     if provider != "clustered":
         return by_memory(first, provider) + _of_shared(mutant, provider) + _soon_of_another(mutant, provider)
     own = _own(mutant)
