@@ -59,6 +59,15 @@ def bare(address: bytes) -> bytes:
     return address
 
 
+def listed(argument: bytes) -> list[bytes]:
+    """The addresses of an argument of a command line: one, or several with commas between them, as in cron's MAILTO. An
+    argument that is no list stands for itself: whether it is an address is seen later."""
+    try:
+        return parse_addresses(argument) or [bare(argument)]
+    except AddressError:
+        return [bare(argument)]
+
+
 class _Mailbox:
     """One mailbox under way: what stands outside of brackets, and within."""
 

@@ -22,7 +22,7 @@ from mailismus.config.values.settings import ProgramSettings
 from mailismus.errors import ConfigError, StartError
 from mailismus.observe.text import shown
 from mailismus.sendmail import wording
-from mailismus.sendmail.addresses import bare, qualify
+from mailismus.sendmail.addresses import bare, listed, qualify
 from mailismus.sendmail.header import Completion, author_of
 from mailismus.sendmail.message import read_message
 from mailismus.sendmail.options import Mode, SendmailOptions, UsageError, parse_options
@@ -118,7 +118,7 @@ def _send(options: SendmailOptions, settings: ProgramSettings, source: BinaryIO)
         has_dot_end=options.has_dot_end,
         reads_recipients=options.reads_recipients,
     )
-    given = [bare(os.fsencode(one)) for one in options.recipients]
+    given = [one for argument in options.recipients for one in listed(os.fsencode(argument))]
     if not all(given):
         raise UsageError("a recipient is empty: write an address")
     if options.reads_recipients:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.sendmail.addresses import AddressError, bare, parse_addresses, qualify
+from mailismus.sendmail.addresses import AddressError, bare, listed, parse_addresses, qualify
 
 
 @pytest.mark.parametrize(
@@ -82,6 +82,24 @@ def test_an_address_without_a_domain_gets_the_origins() -> None:
 def test_an_address_of_a_command_line_may_have_a_name() -> None:
     assert bare(b"Joe Doe <j@d.example>") == b"j@d.example"
     assert bare(b" j@d.example ") == b"j@d.example"
+
+
+@pytest.mark.parametrize(
+    ("argument", "found"),
+    [
+        (b"joe", [b"joe"]),
+        (b"joe,sue@d.example", [b"joe", b"sue@d.example"]),
+        (b"Joe <j@d.example>, sue", [b"j@d.example", b"sue"]),
+        (b'"a,b"@d.example', [b'"a,b"@d.example']),
+        (b"Doe, John <j@d.example", [b"Doe, John <j@d.example"]),
+        (b"a b", [b"a b"]),
+        (b"", [b""]),
+        (b" , ", [b","]),
+        (b"-v", [b"-v"]),
+    ],
+)
+def test_an_argument_may_be_a_list(argument: bytes, found: list[bytes]) -> None:
+    assert listed(argument) == found
 
 
 @pytest.mark.parametrize("address", [b'"\\' * 50_000, b'"' * 100_001, b'"a' * 50_001])

@@ -40,7 +40,9 @@ def lock_roots(disk: IDisk, roots: Sequence[str]) -> list[ILock]:
         for root in roots:
             lock = disk.lock(os.path.join(root, LOCK))
             if lock is None:
-                what = f"another server holds {root}; stop it, or give this one directories of its own"
+                what = (
+                    f"another server holds {root}, or a command: stop it, or wait, or give this one directories of its own"
+                )
                 raise StartError(os.EX_TEMPFAIL, what)
             locks.append(lock)
         refuse_between(disk, roots[0])
