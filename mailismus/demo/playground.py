@@ -29,7 +29,7 @@ _CONFIG = """\
     <queue provider="clustered">
       <retry_maxtime>{maxtime}</retry_maxtime>
       <retry_delays>10s | 20s | 40s | 60s</retry_delays>
-      <minfree>0</minfree>
+      <minfree>1K</minfree>
       <journal><segmentsize>1Mi</segmentsize></journal>
     </queue>
     <submit>
