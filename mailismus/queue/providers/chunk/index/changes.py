@@ -6,7 +6,7 @@
     S5, entries left    -> lines are appended, then the lines that they replace are marked done, as are those that are over
     S5, no entry left   -> the last lines are marked done: the message is over
     S5, spoiled or long -> the files are written anew and take the places of the old ones; empty ones if no entry is left.
-                           The first has the lines of all entries; guests are marked done when the other files are there
+                           If there are several, the first has the lines of all entries until the others are there
 
 *Rules*: what is appended is durable before what it replaces is marked: the note in bounce before the mark of the recipient.
 """
@@ -47,10 +47,9 @@ class FileChange:
     known: KnownChunk
     kind: ChangeKind
     files: dict[str, bytes]
-    """PREPROCESS, REWRITE: all of each file that has a line, of REWRITE the lines of all entries in the first; APPEND: what
-    is appended to each."""
+    """PREPROCESS, REWRITE: all of each file that has a line; APPEND: what is appended to each."""
     marks: tuple[Place, ...]
-    """APPEND, END_SOME_NEW: lines that are done; REWRITE: those of the first file that have another one of their own."""
+    """APPEND, END_SOME_NEW: lines that are done."""
     is_over: bool
     """No entry is left."""
     places: dict[int, tuple[Place, ...]]
@@ -59,6 +58,8 @@ class FileChange:
     """The sizes of the files then."""
     offsets: dict[str, int] = attrs.Factory(dict)
     """APPEND: where the appended bytes begin."""
+    all_lines: bytes = b""
+    """REWRITE of several files: what the first of them has until the others are there."""
 
     @property
     def only_ends(self) -> bool:
@@ -124,18 +125,10 @@ def _whole(known: KnownChunk, kind: ChangeKind, entries: Sequence[Entry], is_loc
 
 
 def _anew(known: KnownChunk, entries: Sequence[Entry], is_local: IsLocal) -> FileChange:
-    """All files, the one with most lines first; it has those of the others too until they are there."""
-    whole = _whole(known, ChangeKind.REWRITE, entries, is_local)
-    home = {number: places[0][0] for number, places in whole.places.items()}
-    first = max(whole.files, key=list(home.values()).count)
-    files = {first: whole.files[first], **whole.files}
-    sizes, marks = dict(whole.sizes), list[Place]()
-    guests = [entry for entry in entries if home[entry.number] != first]
-    for line in format_chunk_lines(known.message, guests):
-        marks.append((first, sizes[first]))
-        files[first] += line
-        sizes[first] += len(line)
-    return attrs.evolve(whole, files=files, marks=tuple(marks), sizes=sizes)
+    change = _whole(known, ChangeKind.REWRITE, entries, is_local)
+    if len(change.files) == 1:
+        return change
+    return attrs.evolve(change, all_lines=b"".join(change.files.values()))
 
 
 def _append(

@@ -299,7 +299,7 @@ class BatchWriter:
         put_others(self._queue, doing.change, barrier)
 
     def _drop_old(self, doing: _Doing, barrier: Barrier) -> None:
-        drop_old(self._queue, doing.change, doing.files.append, barrier)
+        drop_old(self._queue, doing.change, barrier)
 
     # ------------------------------------------------------------------ ends
 
