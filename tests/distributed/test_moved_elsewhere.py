@@ -91,6 +91,22 @@ def test_what_was_delivered_late_of_several_that_moved_ends_at_once(servers: Ser
     assert [entry.number for _, entry in heir.search()] == [entries[1].number]
 
 
+def test_what_was_delivered_with_all_that_was_left_ends_where_it_had_moved(servers: Servers) -> None:
+    """The mark of all that was left counts behind that of the entry, which the heir wrote."""
+    slow, heir = servers.start("slow"), servers.start("heir")
+    slow.put(addresses(2))
+    entries, slow, heir = (taken, slow, heir) if (taken := slow.take_ids()) else (heir.take_ids(), heir, slow)
+    slow.freeze(servers, 60)
+    assert heir.take_ids() == entries
+    heir.defer(entries[:1], heir.now() + 1000)
+    slow.host.thaw()
+    slow.remove(entries)
+    assert entries[0].number not in [entry.number for _, entry in heir.search()]
+    marks = servers.wait(servers.world.server().rows.all_rows(DELETED))
+    (mark,) = (row for row in marks if row["moved_to"] is not None and row["number"] == entries[0].number)
+    assert mark["done_at"] is not None, "it says so itself"
+
+
 def is_over(servers: Servers, head: Row) -> bool:
     name = place_of(head)
     assert name is not None
@@ -139,6 +155,19 @@ def test_a_share_waits_for_the_mark_of_its_origin(servers: Servers) -> None:
     model.update(marks)
     found = servers.wait_for(read_share(servers.world.server().rows, name))
     assert found.condition is Condition.LIVES
+
+
+def test_a_mark_that_can_not_be_read_ends_nothing(servers: Servers) -> None:
+    one = servers.start("one")
+    one.put()
+    one.defer(one.take_ids(), one.now() + 60)
+    (head,) = shares_in(servers, Area.DEFERRED)
+    (mark,) = servers.wait(servers.world.server().rows.all_rows(DELETED))
+    name, key = place_of(head), tuple(mark[column.name] for column in DELETED.key)
+    assert name is not None
+    servers.wait(servers.world.server().rows.write([Put(DELETED, key, {"moved_to": b"?"}, one.now() + 1)]))
+    found = servers.wait_for(read_share(servers.world.server().rows, name))
+    assert found.condition is Condition.UNDER_WAY
 
 
 @pytest.mark.parametrize("fate", [Fate.NOT_DONE, Fate.NEVER])

@@ -12,12 +12,14 @@ from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Filter, Settlement
 from mailismus.queue.providers.distributed.format.tables import CLAIMS, MAILS
+from mailismus.queue.providers.distributed.format.trigger import read_trigger
 from mailismus.queue.providers.distributed.hand.held import Delivered
 from mailismus.queue.providers.distributed.hand.leaving import leave_all
 from mailismus.queue.providers.distributed.provider import DistributedQueue
 from mailismus.queue.providers.distributed.stores.broker import IBroker
 from mailismus.queue.providers.distributed.stores.rows import Row, RowTable
 from tests.contracts.bench import LATER_REPLY, NO_REPLY, addresses
+from tests.distributed.models.fates import Fate
 from tests.distributed.servers import Node, Servers
 
 TAKEN_OVER_S = 61.0
@@ -105,6 +107,17 @@ def test_a_clean_stop_leaves_everything_at_once(servers: Servers, first: Node, s
     assert sorted(left) == sorted(at_first)
     second.remove([*left, *at_second])
     check_that_nothing_is_left(servers, second)
+
+
+def test_what_a_clean_stop_leaves_is_to_be_claimed(servers: Servers, first: Node) -> None:
+    """Its ack may be lost: then there are two triggers, and one of them may wait for long at a third server."""
+    first.put()
+    assert len(first.take_ids()) == 1
+    servers.wait(first.queue.close())
+    (message,) = servers.world.broker.queues["mq.incoming"].waiting
+    trigger = read_trigger(message.body)
+    assert trigger is not None
+    assert trigger.is_from_row
 
 
 def test_what_comes_back_to_a_server_that_stops_is_not_acked(servers: Servers, first: Node) -> None:
@@ -277,6 +290,25 @@ def test_the_bounces_of_one_round_have_one_heir(servers: Servers, first: Node, s
     for _ in range(61):
         servers.advance(1)
         found += [some for node in (other, third) if (some := node.take_ids(Area.BOUNCES))]
+    assert [sorted(some) for some in found] == [sorted(taken)]
+
+
+def test_the_bounces_of_one_round_come_together_though_one_alone_is_published(
+    servers: Servers, first: Node, second: Node
+) -> None:
+    first.put(addresses(6))
+    one, other = (first, second) if (taken := first.take_ids()) else (second, first)
+    taken = taken or second.take_ids()
+    for some in (taken[:2], taken[2:4], taken[4:]):
+        one.commit((), [Settlement(queue_id, Area.BOUNCES, one.now(), 1, NO_REPLY) for queue_id in some])
+        servers.advance(1)
+    one.take_ids(Area.BOUNCES)
+    one.kill()
+    other.clients.broker.fates.plan(Fate.DONE, *[Fate.NOT_DONE] * 40, call="publish")
+    found: list[list[QueueId]] = []
+    for _ in range(61):
+        servers.advance(1)
+        found += [some] if (some := other.take_ids(Area.BOUNCES)) else []
     assert [sorted(some) for some in found] == [sorted(taken)]
 
 

@@ -87,3 +87,19 @@ def test_what_a_server_deferred_too_late_moves_once_more(
         servers.advance(1)
         found += one.take_ids(Area.DEFERRED)
     assert found == taken
+
+
+def test_what_could_not_be_published_is_found_by_an_heir(servers: Servers, one: Node) -> None:
+    """Its slot stays until all of it was published."""
+    one.put()
+    taken = one.take_ids()
+    one.defer(taken, one.now() + 10)
+    one.clients.broker.fates.is_away = True
+    one.clients.broker.lose()
+    servers.advance(900)
+    one.kill()
+    heir, found = servers.start("heir"), []
+    for _ in range(70):
+        servers.advance(1)
+        found += heir.take_ids(Area.DEFERRED)
+    assert found == taken
