@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 from twisted.internet.defer import Deferred
-from twisted.internet.task import Clock
+from twisted.internet.task import Clock, deferLater
 
 from mailismus.errors import Corrupt
 from mailismus.mail.ids import SpoolId
@@ -143,11 +143,17 @@ def test_what_leaves_the_hand_is_forgotten(fetches: Fetches, monkeypatch: pytest
     assert fetches.ahead.used_bytes == 1000
 
 
-def test_what_leaves_the_hand_while_it_is_fetched_is_not_kept(fetches: Fetches) -> None:
+def test_what_leaves_the_hand_while_it_is_fetched_is_not_kept(fetches: Fetches, monkeypatch: pytest.MonkeyPatch) -> None:
+    get = fetches.client.get
+    monkeypatch.setattr(fetches.client, "get", lambda key: deferLater(fetches.clock, 1.0, get, key))
     fetches.come(fetches.share(7))
+    fetches.turn()
     fetches.leave(7)
     fetches.turn()
-    assert fetches.gets == 1
+    assert fetches.ahead.used_bytes == 1000, "it is on its way"
+    fetches.clock.advance(1)
+    fetches.turn()
+    assert (fetches.gets, fetches.ahead.fetched) == (1, 1)
     assert fetches.ahead.used_bytes == 0
     assert fetches.ahead.ask(SpoolId(7)) is None
 
