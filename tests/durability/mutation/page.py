@@ -7,7 +7,7 @@ from pathlib import Path
 
 import attrs
 
-from tests.durability.mutation.mutants import ROOT, Kind
+from tests.durability.mutation.mutants import ROOT, RULES_ALONE, Kind
 from tests.durability.mutation.needless import NEEDLESS
 
 _EVIDENCE = ROOT / "docs" / "evidence"
@@ -22,6 +22,16 @@ Made by `nice python -m tests.durability.mutation {option}--page docs/evidence/{
 to the disk: a new call is a new mutant. Each is judged by crash points, one workload after the other, and by the tests of
 journal, spool, queue and faults, until one fails; that one is named here. "I1" and the like:
 `tests/durability/crash/knowledge.py`.
+
+"""
+
+_RULES_HEAD = """# Mutants: which rule is broken, and who misses it
+
+Made by `nice python -m tests.durability.mutation {option}--page docs/evidence/{name}`; see
+[durability](../durability.md#how-it-is-proved). This queue has no files of its own: its mutants are rules that are written
+down one by one (`tests/durability/mutation/distributed_rules.py`, `distributed_aside_rules.py`), each with the change of the
+source that breaks it. A rule that nobody wrote down is not among them. Each is judged by tests over models of the stores,
+until one fails; that one is named here. No service runs.
 
 """
 
@@ -86,7 +96,8 @@ def page_of(provider: str) -> Path:
 def page(results: Sequence[Result], not_judged: Sequence[str] = (), provider: str = "clustered") -> str:
     """All of it. `not_judged`: names."""
     option = _OPTION.get(provider, f"--provider {provider} ")
-    return _HEAD.format(option=option, name=page_of(provider).name) + "\n".join(_parts(results, not_judged))
+    head = _RULES_HEAD if provider in RULES_ALONE else _HEAD
+    return head.format(option=option, name=page_of(provider).name) + "\n".join(_parts(results, not_judged))
 
 
 def _parts(results: Sequence[Result], not_judged: Sequence[str]) -> Iterator[str]:
