@@ -23,6 +23,9 @@ UNDER_WAY = frozenset((ActState.RUNNING, ActState.UNDOING))
 LOOK_S = 0.2
 END_S = 60.0
 """Seconds within which an act that was interrupted must have ended."""
+STILL_S = 3.0
+"""An undoing that was interrupted stays being undone: if nothing was restored for so long, which is more than the longest
+pause of an act, it has ended."""
 
 
 @contextlib.contextmanager
@@ -65,11 +68,16 @@ class Administrator:
         return self._ended(number)
 
     def _ended(self, number: int) -> Act:
-        deadline_s = time.monotonic() + END_S
-        while time.monotonic() < deadline_s:
+        began_s = changed_s = time.monotonic()
+        restored = 0
+        while (now_s := time.monotonic()) < began_s + END_S:
             with connected(self._path) as source:
                 found = {one.act.number: one.act for one in all_acts(source)}.get(number)
             if found is not None and found.state not in UNDER_WAY:
+                return found
+            if found is not None and found.restored != restored:
+                restored, changed_s = found.restored, now_s
+            elif found is not None and found.state is ActState.UNDOING and now_s > changed_s + STILL_S:
                 return found
             time.sleep(LOOK_S)
         raise TrialError(f"act {number} never ends")

@@ -24,7 +24,7 @@ from mailismus.queue.reactor import QueueReactor
 
 FILE_THREADS = 4
 """Threads for contents of large messages, and for reading."""
-ACT_SHARE = 0.02
+ACT_SHARE = 0.03
 """As `IOpenedQueue.act_share`: each message that an act changes has files of its own to write, and their barrier holds up
 what is delivered meanwhile. With 0.05 acts left 0.87 of the deliveries."""
 
