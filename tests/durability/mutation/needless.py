@@ -144,6 +144,13 @@ NEEDLESS: dict[str, str] = {
     ),
     "order | chunk/write/ends.py | EndsWriter._write | if change.kind is ChangeKind.END_NEW: <> "
     "mark_done(self._queue, change, ending.files.append)": "A change has either a name in todo or marks.",
+    "order | chunk/write/anew.py | drop_old | if change.all_lines: <> remove_others(queue, change, FILES, barrier)": (
+        "Both are behind the barrier of the others, and before one of their own: each line is in its file by then."
+    ),
+    "order | chunk/write/batch.py | BatchWriter.run | for step in (self._put_others, self._drop_old): <> "
+    "cleanings = self._cleaner.end(cleanings) if is_durable else []": (
+        "They are about different messages: what goes is over, and what is written anew is not cleaned before a later batch."
+    ),
     "order | chunk/recovery/found_new.py | look_beside | for number in wanted[:MOST]: <> "
     "removed = remove_begun(queue, {*ours, *in_todo}) if sweeps else 0": (
         "What is read has a name in todo, what goes has none; which of them has was listed before both."
