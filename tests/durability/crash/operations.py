@@ -20,6 +20,7 @@ Operation = Callable[[World], None]
 TO_DELIVER = (Area.INCOMING, Area.DEFERRED)
 OF_ACTS = (Area.HELD, Area.DELETED)
 LONGER_THAN_RETRIES_S = 4 * 86400.0
+RETRY_S = 600.0
 REDIRECTED = b"to=A1:other@there.example"
 MANY = 5
 """Messages in one batch that are many, to the test sizes of every provider."""
@@ -100,21 +101,24 @@ def redirect(world: World) -> None:
     world.settle_down()
 
 
-def act_on(world: World, areas: Sequence[Area], area: Area | None, most: int = 1) -> None:
+def act_on(
+    world: World, areas: Sequence[Area], area: Area | None, most: int = 1, delay_s: float = LONGER_THAN_RETRIES_S
+) -> None:
     """What an act of an administrator makes of some entries."""
     claimed = world.claim(areas, most)
     if not claimed:
         raise DoesNotApply
     for message in claimed:
-        world.settle(message, message.entries, area, LONGER_THAN_RETRIES_S)
+        world.settle(message, message.entries, area, delay_s)
     world.settle_down()
 
 
 def undo(world: World) -> None:
-    """What is held or deleted goes back; else one entry is deleted before."""
+    """What is held or deleted goes back, to wait as after an attempt; else one entry is deleted before. A wait beyond all
+    retries would be one of a wrong clock, which the queue makes shorter."""
     if not any(seen.area in OF_ACTS for seen in world.live().values()):
         act_on(world, TO_DELIVER, Area.DELETED)
-    act_on(world, OF_ACTS, Area.DEFERRED)
+    act_on(world, OF_ACTS, Area.DEFERRED, delay_s=RETRY_S)
 
 
 def remove_deleted(world: World) -> None:
