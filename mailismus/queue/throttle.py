@@ -4,7 +4,7 @@
 
 The interpreter lets one thread run at a time, so a slice in a worker holds up the reactor as one in the reactor does.
 
-*Rules*: while the process is busy such work has `SHARE` of its time, or what it asks for, however many do it at once; an
+*Rules*: while the process is busy such work has the share of its throttle, however many do it at once; an
 idle process pauses for `LEAST_S`. A process that has no other work never pauses.
 """
 
@@ -48,10 +48,15 @@ class WorkClocks:
 
 
 class WorkThrottle:
-    """Pauses of one queue. `clocks` None: there are none."""
+    """Pauses of one queue, or of one kind of its work. `clocks` None: there are none; `share`: of the time of a busy process
+    that the work may have."""
 
-    def __init__(self, clocks: WorkClocks | None = None) -> None:
+    def __init__(self, clocks: WorkClocks | None = None, share: float = SHARE) -> None:
         self._clocks = clocks
+        self._pause_per_s = 1 / share - 1
+        """Seconds of a pause for each second of work, in a busy process."""
+        self.most_used_s = MOST_S / self._pause_per_s
+        """Seconds of work behind which one pause is long enough, at most."""
         self._busy = 1.0
         """How busy the process was in the pause before, from 0 to 1."""
         self._free_at_s = 0.0
@@ -83,13 +88,13 @@ class WorkThrottle:
             return 0.0
         return max(0.0, min(clocks.reactor.seconds() - begun[0], clocks.process_s() - begun[1]))
 
-    async def rest(self, used_s: float, share: float = SHARE) -> None:
-        """Pause behind work that took so many seconds (`metered`, `worked_s`) and may have this share of a busy process."""
+    async def rest(self, used_s: float) -> None:
+        """Pause behind work that took so many seconds (`metered`, `worked_s`)."""
         clocks = self._clocks
         if clocks is None:
             return
         reactor = clocks.reactor
-        pause_s = min(MOST_S, max(LEAST_S, used_s * (1 / share - 1) * self._busy))
+        pause_s = min(MOST_S, max(LEAST_S, used_s * self._pause_per_s * self._busy))
         began_s, process_s = reactor.seconds(), clocks.process_s()
         self._free_at_s = max(began_s, self._free_at_s) + pause_s
         await deferLater(reactor, self._free_at_s - began_s)

@@ -25,8 +25,8 @@ def acts_of(
     if opened.state_path is None:
         return None
     file = ActFile(PosixDisk(), opened.state_path)
-    throttle = WorkThrottle(WorkClocks.of_process(clock))
-    acts = Acts(manager.acting, file, ThreadPool(threads, "acts"), clock, keep_of(settings), throttle, opened.act_share)
+    throttle = WorkThrottle(WorkClocks.of_process(clock), opened.act_share)
+    acts = Acts(manager.acting, file, ThreadPool(threads, "acts"), clock, keep_of(settings), throttle)
     try:
         acts.load()
     except OSError as error:

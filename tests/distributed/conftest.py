@@ -16,8 +16,23 @@ from tests.distributed.services import RUNNING, SKIPPED_AT, asked, state_of
 
 if TYPE_CHECKING:
     from tests.distributed.real.place import RealPlace
+    from tests.distributed.servers import Node, Servers
 
 pytest.register_assert_rewrite("tests.distributed.conformance")
+
+
+@pytest.fixture
+def servers() -> Servers:
+    """Servers over models of the stores; none runs yet."""
+    from tests.distributed.servers import Servers
+
+    return Servers()
+
+
+@pytest.fixture
+def one(servers: Servers) -> Node:
+    """One of them."""
+    return servers.start("one")
 
 
 @pytest.fixture(scope="session")

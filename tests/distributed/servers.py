@@ -109,3 +109,9 @@ def freeze_as_it_writes(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
         return done
 
     monkeypatch.setattr(node.clients.rows, "write", write_and_freeze)
+
+
+def taken_by_one(first: Node, second: Node) -> tuple[list[QueueId], Node, Node]:
+    """New mail, all of one message, the server that has taken it, and the other one."""
+    taken = first.take_ids()
+    return (taken, first, second) if taken else (second.take_ids(), second, first)

@@ -19,16 +19,6 @@ LONG_S = 1400
 """By then what has no trigger was looked for twice."""
 
 
-@pytest.fixture
-def servers() -> Servers:
-    return Servers()
-
-
-@pytest.fixture
-def one(servers: Servers) -> Node:
-    return servers.start("one")
-
-
 def told_of(done: Deferred[Any]) -> list[object]:
     told: list[object] = []
     done.addBoth(told.append)

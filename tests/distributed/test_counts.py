@@ -30,11 +30,6 @@ from tests.distributed.servers import Node, Servers
 from tests.distributed.world import Server
 
 
-@pytest.fixture
-def servers() -> Servers:
-    return Servers()
-
-
 def counted(servers: Servers, node: Node) -> Summary:
     return servers.wait(node.queue.summary())
 

@@ -235,11 +235,6 @@ def test_what_is_not_what_it_should_be_is_not_kept(fetches: Fetches, content: by
 # Servers.
 
 
-@pytest.fixture
-def servers() -> Servers:
-    return Servers()
-
-
 def asked(node: Node) -> list[str]:
     """What the object store was asked to do with contents."""
     return [call for call in node.clients.objects.fates.calls if call in ("put", "get", "remove")]

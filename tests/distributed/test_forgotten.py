@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.format.tables import queue_of
@@ -12,11 +10,6 @@ from tests.distributed.models.fates import Fate
 from tests.distributed.servers import Node, Servers
 
 WITHIN_S = 660
-
-
-@pytest.fixture
-def servers() -> Servers:
-    return Servers()
 
 
 def drain(servers: Servers, seconds: int, *nodes: Node) -> list[QueueId]:

@@ -21,11 +21,6 @@ from tests.distributed.models.fates import Fate
 from tests.distributed.servers import Node, Servers
 
 
-@pytest.fixture
-def servers() -> Servers:
-    return Servers()
-
-
 def known(servers: Servers, node: Node) -> dict[str, KnownServer]:
     asked = node.queue.servers()
     assert asked is not None

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area
 from tests.distributed.servers import Node, Servers
-
-
-@pytest.fixture
-def servers() -> Servers:
-    return Servers()
 
 
 def taken_by(servers: Servers, count: int) -> tuple[list[QueueId], Node, Node]:

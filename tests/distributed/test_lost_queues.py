@@ -18,11 +18,6 @@ from tests.distributed.servers import Node, Servers
 WITHIN_S = 120.0
 
 
-@pytest.fixture
-def servers() -> Servers:
-    return Servers()
-
-
 def owners(servers: Servers) -> dict[object, object]:
     rows = servers.wait(servers.world.server().rows.all_rows(TASKS))
     return {row["name"]: row["owner"] for row in rows if str(row["name"]).startswith(REFILL)}

@@ -15,14 +15,9 @@ from mailismus.queue.providers.distributed.hand.reading import Condition, read_s
 from mailismus.queue.providers.distributed.stores.rows import Put, Row
 from tests.contracts.bench import addresses
 from tests.distributed.models.fates import Fate
-from tests.distributed.servers import Node, Servers
+from tests.distributed.servers import Node, Servers, taken_by_one
 
 RIVAL = UUID(int=7)
-
-
-@pytest.fixture
-def servers() -> Servers:
-    return Servers()
 
 
 def shares_in(servers: Servers, area: Area) -> list[Row]:
@@ -65,7 +60,7 @@ def test_what_moves_on_is_read_behind_its_claim(servers: Servers) -> None:
 def test_what_goes_on_twice_ends_with_a_late_delivery(servers: Servers) -> None:
     slow, heir = servers.start("slow"), servers.start("heir")
     slow.put()
-    entry, slow, heir = (taken[0], slow, heir) if (taken := slow.take_ids()) else (heir.take_ids()[0], heir, slow)
+    (entry,), slow, heir = taken_by_one(slow, heir)
     slow.freeze(servers, 60)
     for area in (Area.INCOMING, Area.DEFERRED):
         assert heir.take_ids(area) == [entry]
@@ -82,7 +77,7 @@ def test_what_goes_on_twice_ends_with_a_late_delivery(servers: Servers) -> None:
 def test_what_was_delivered_late_of_several_that_moved_ends_at_once(servers: Servers) -> None:
     slow, heir = servers.start("slow"), servers.start("heir")
     slow.put(addresses(2))
-    entries, slow, heir = (taken, slow, heir) if (taken := slow.take_ids()) else (heir.take_ids(), heir, slow)
+    entries, slow, heir = taken_by_one(slow, heir)
     slow.freeze(servers, 60)
     assert heir.take_ids() == entries
     heir.defer(entries, heir.now() + 1000)
@@ -95,7 +90,7 @@ def test_what_was_delivered_with_all_that_was_left_ends_where_it_had_moved(serve
     """The mark of all that was left counts behind that of the entry, which the heir wrote."""
     slow, heir = servers.start("slow"), servers.start("heir")
     slow.put(addresses(2))
-    entries, slow, heir = (taken, slow, heir) if (taken := slow.take_ids()) else (heir.take_ids(), heir, slow)
+    entries, slow, heir = taken_by_one(slow, heir)
     slow.freeze(servers, 60)
     assert heir.take_ids() == entries
     heir.defer(entries[:1], heir.now() + 1000)

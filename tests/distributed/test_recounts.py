@@ -20,11 +20,6 @@ from tests.distributed.test_counts import assert_exact, counted, visited
 SLOW_S = 2.0
 
 
-@pytest.fixture
-def servers() -> Servers:
-    return Servers()
-
-
 def slow_down(servers: Servers, node: Node) -> list[float]:
     """What a recount reads of new mail comes late from now on, as it was. Return when each read began."""
     client: Any = node.clients.rows

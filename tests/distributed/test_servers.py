@@ -20,14 +20,9 @@ from mailismus.queue.providers.distributed.stores.broker import IBroker
 from mailismus.queue.providers.distributed.stores.rows import Row, RowTable
 from tests.contracts.bench import LATER_REPLY, NO_REPLY, addresses
 from tests.distributed.models.fates import Fate
-from tests.distributed.servers import Node, Servers
+from tests.distributed.servers import Node, Servers, taken_by_one
 
 TAKEN_OVER_S = 61.0
-
-
-@pytest.fixture
-def servers() -> Servers:
-    return Servers()
 
 
 @pytest.fixture
@@ -58,10 +53,8 @@ def check_that_nothing_is_left(servers: Servers, node: Node) -> None:
 def one_at_the_other(first: Node, second: Node) -> tuple[QueueId, Node, Node]:
     """An entry, the server that has taken it, and the other one."""
     first.put()
-    taken = first.take_ids()
-    if taken:
-        return taken[0], first, second
-    return second.take_ids()[0], second, first
+    (entry,), holder, other = taken_by_one(first, second)
+    return entry, holder, other
 
 
 def test_both_deliver_and_none_what_the_other_has(servers: Servers, first: Node, second: Node) -> None:

@@ -15,16 +15,6 @@ from tests.distributed.servers import Node, Servers, freeze_as_it_writes
 LONG_REPLY = Reply(451, b"4.3.0", b"x" * 400)
 
 
-@pytest.fixture
-def servers() -> Servers:
-    return Servers()
-
-
-@pytest.fixture
-def one(servers: Servers) -> Node:
-    return servers.start("one")
-
-
 def unacked(servers: Servers) -> int:
     """Triggers that the broker has, delivered or not."""
     queues = servers.world.broker.queues.values()

@@ -28,7 +28,7 @@ from mailismus.queue.acts.rule import Rule
 from mailismus.queue.acts.rules import MOST_RULES, Rules
 from mailismus.queue.acts.run import ActRun, Keep, filter_of
 from mailismus.queue.filter import FilterError
-from mailismus.queue.throttle import ACT_SHARE, WorkThrottle
+from mailismus.queue.throttle import WorkThrottle
 
 _ENDS = frozenset((ActState.DONE, ActState.UNDONE, ActState.INTERRUPTED))
 
@@ -49,7 +49,7 @@ class KeepSettings:
 
 class Acts:
     """Acts of one queue. `worker`: one thread, for the file; `throttle`: of their work; None: they never pause for other
-    work; `share`: of the time of a busy process that they have."""
+    work."""
 
     _log = Logger()
 
@@ -61,9 +61,8 @@ class Acts:
         clock: IReactorTime,
         settings: KeepSettings,
         throttle: WorkThrottle | None = None,
-        share: float = ACT_SHARE,
     ) -> None:
-        self._throttle, self._share = throttle or WorkThrottle(), share
+        self._throttle = throttle or WorkThrottle()
         self._acting, self._file, self._worker, self._clock, self._settings = acting, file, worker, clock, settings
         self._keeping = Keeping(acting, clock)
         self._rules = Rules(acting, clock)
@@ -227,7 +226,7 @@ class Acts:
 
     def _make_run(self, act: Act) -> ActRun:
         keep = Keep(self._settings.kept_s, self._settings.most_bytes, self._used_bytes)
-        return ActRun(act, self._acting, keep, self._clock, self._throttle, self._share, self._on_change, self._is_undone)
+        return ActRun(act, self._acting, keep, self._clock, self._throttle, self._on_change, self._is_undone)
 
     def _is_undone(self, number: int) -> bool:
         act = self._acts.get(number)

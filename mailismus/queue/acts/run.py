@@ -25,7 +25,7 @@ from mailismus.queue.acts.lines import acted_line, restored_line
 from mailismus.queue.filter import parse_filter
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Area, Entry, Filter, Message, Page, Settlement
-from mailismus.queue.throttle import MOST_S, WorkThrottle
+from mailismus.queue.throttle import WorkThrottle
 
 SLICE = 200
 """Entries of a slice, about."""
@@ -89,7 +89,6 @@ class ActRun:
         keep: Keep,
         clock: IReactorTime,
         throttle: WorkThrottle,
-        share: float,
         on_change: Callable[[ActRun], None],
         is_undone: Callable[[int], bool],
     ) -> None:
@@ -102,7 +101,7 @@ class ActRun:
         self.trouble = ""
         """Why it has ended before its time; empty: it has not."""
         self._acting, self._keep, self._clock, self._throttle, self._on_change = acting, keep, clock, throttle, on_change
-        self._share, self._is_undone = share, is_undone
+        self._is_undone = is_undone
         self._is_stopped = False
 
     def enter(self, state: ActState) -> None:
@@ -178,10 +177,9 @@ class ActRun:
     async def _rest(self, worked_s: float) -> None:
         """Leave the server to mail behind work that lasted so many seconds."""
         await deferLater(self._clock, LEAST_REST_S)
-        part_s = MOST_S / (1 / self._share - 1)  # at once: an act that is interrupted ends soon
-        while worked_s > 0 and not self._is_stopped:
-            await self._throttle.rest(min(worked_s, part_s), self._share)
-            worked_s -= part_s
+        while worked_s > 0 and not self._is_stopped:  # in parts: an act that is interrupted ends soon
+            await self._throttle.rest(min(worked_s, self._throttle.most_used_s))
+            worked_s -= self._throttle.most_used_s
 
     async def _slice(self, page: Page, make: Make | None) -> None:
         """Settle a page in one commit."""

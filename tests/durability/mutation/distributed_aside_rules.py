@@ -2,331 +2,327 @@
 
 from __future__ import annotations
 
+from tests.durability.mutation.distributed_rules import shared
 from tests.durability.mutation.rule import Rule
-
-
-def _shared(name: str, old: str, new: str) -> Rule:
-    return Rule(f"mailismus/queue/providers/distributed/{name}.py", old, new)
-
 
 DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     # in time
-    "shared: a due row is published until the broker has it": _shared(
+    "shared: a due row is published until the broker has it": shared(
         "due/firing", "                    if is_done:\n", "                    if True:\n"
     ),
-    "shared: a slot of due rows goes when all of it was published": _shared(
+    "shared: a slot of due rows goes when all of it was published": shared(
         "due/schedule", "        oldest = min((due.slot for due in left), default=before)\n", "        oldest = before\n"
     ),
-    "shared: a slot of due rows is read again before it goes": _shared(
+    "shared: a slot of due rows is read again before it goes": shared(
         "due/firing",
         "                for due in await self._rows_of(area, slot):\n                    self._learn(schedule, due)\n",
         "                pass\n",
     ),
-    "shared: a slot of due rows goes long behind its time": _shared(
+    "shared: a slot of due rows goes long behind its time": shared(
         "due/firing",
         "            start, passed = schedule.passed(slot_of(now - LATE_S))\n",
         "            start, passed = schedule.passed(slot_of(now))\n",
     ),
-    "shared: due rows of a dead server are published": _shared(
+    "shared: due rows of a dead server are published": shared(
         "due/firing", "        return due.writer not in self._live\n", "        return due.writer == self._lease.epoch\n"
     ),
-    "shared: what a dead server gave back is published at once": _shared(
+    "shared: what a dead server gave back is published at once": shared(
         "due/firing",
         "        return due.kind is DueKind.GIVEN_BACK and self._is_ours(due) and due.writer != self._lease.epoch\n",
         "        return False\n",
     ),
-    "shared: the browse start stops at what lives": _shared(
+    "shared: the browse start stops at what lives": shared(
         "browse/starts",
         "        while start < last and not await self._lives(area, start):\n",
         "        while start < last:\n",
     ),
-    "shared: the browse start stops at what can't be read": _shared(
+    "shared: the browse start stops at what can't be read": shared(
         "browse/starts", "                if page.shares or page.gap is not None:\n", "                if page.shares:\n"
     ),
-    "shared: the browse start stays behind the present slice": _shared(
+    "shared: the browse start stays behind the present slice": shared(
         "browse/starts",
         "        last = slice_start(self._now() - window - GRACE_S, window)\n",
         "        last = slice_start(self._now() + window, window)\n",
     ),
-    "shared: the clean-up stays behind the browse start": _shared(
+    "shared: the clean-up stays behind the browse start": shared(
         "browse/starts",
         "        last = slice_start(self._browse[area] - self._keep_s, window)\n",
         "        last = slice_start(self._now() - self._keep_s, window)\n",
     ),
-    "shared: the clean-up leaves late rows alone": _shared(
+    "shared: the clean-up leaves late rows alone": shared(
         "browse/starts", "((ENQUEUED, end), ", "((ENQUEUED, max(end, now)), "
     ),
-    "shared: the clean-up removes all marks": _shared("browse/starts", "(DELETED, max(end, now))", "(DELETED, end)"),
-    "shared: rows of former windows are found": _shared(
+    "shared: the clean-up removes all marks": shared("browse/starts", "(DELETED, max(end, now))", "(DELETED, end)"),
+    "shared: rows of former windows are found": shared(
         "view/change", "        min(view.slice_window_s for view in history),\n", "        history[-1].slice_window_s,\n"
     ),
-    "shared: rows of former buckets are found": _shared(
+    "shared: rows of former buckets are found": shared(
         "view/change", "        max(view.bucket_count for view in history),\n", "        history[0].bucket_count,\n"
     ),
-    "shared: a window divides the one before": _shared(
+    "shared: a window divides the one before": shared(
         "view/change", "    if old.slice_window_s % new.slice_window_s:", "    if False:"
     ),
-    "shared: no bucket goes": _shared("view/change", "    if new.bucket_count < old.bucket_count:\n", "    if False:\n"),
-    "shared: what waits for long is carried": _shared(
+    "shared: no bucket goes": shared("view/change", "    if new.bucket_count < old.bucket_count:\n", "    if False:\n"),
+    "shared: what waits for long is carried": shared(
         "browse/carrying", "            moved += await self._carry(area, MOST - moved)\n", "            moved += 0\n"
     ),
-    "shared: a turn carries a bounded number": _shared(
+    "shared: a turn carries a bounded number": shared(
         "browse/carrying",
         "            if moved >= most or self._looking.is_closed or not self._is_sure():\n",
         "            if self._looking.is_closed or not self._is_sure():\n",
     ),
-    "shared: without a lease that is sure nothing is carried": _shared(
+    "shared: without a lease that is sure nothing is carried": shared(
         "browse/carrying",
         "        if self._reactor.seconds() < self._rests_until or not self._is_sure():\n",
         "        if self._reactor.seconds() < self._rests_until:\n",
     ),
-    "shared: what is out is not carried": _shared(
+    "shared: what is out is not carried": shared(
         "hand/held", "held.name == name and number not in self.out", "held.name == name"
     ),
-    "shared: the due row of what was carried goes": _shared(
+    "shared: the due row of what was carried goes": shared(
         "settle/settling", "                if batch.is_closed:\n", "                if False:\n"
     ),
-    "shared: a young content is not swept": _shared(
+    "shared: a young content is not swept": shared(
         "sweep/sweeping", "int(found[1]) < now // DAY_S - 1", "int(found[1]) < now // DAY_S + 9"
     ),
-    "shared: a content that a share of the index has is not swept": _shared(
+    "shared: a content that a share of the index has is not swept": shared(
         "sweep/naming", "        if found.condition in _MAY_LIVE:\n", "        if False:\n"
     ),
-    "shared: a content whose rows may be on their way is not swept": _shared(
+    "shared: a content whose rows may be on their way is not swept": shared(
         "sweep/naming", "            return name.place.slice_start > now - OLD_S\n", "            return False\n"
     ),
-    "shared: a content of what was closed lately is not swept": _shared(
+    "shared: a content of what was closed lately is not swept": shared(
         "sweep/naming", '        if any(_is_young(row["closed_at"], now) for row in indexed):\n', "        if False:\n"
     ),
-    "shared: a content of what moved is not swept": _shared(
+    "shared: a content of what moved is not swept": shared(
         "sweep/naming", "        return Marks(marks).is_any_moved(name.enqueue_id)\n", "        return False\n"
     ),
-    "shared: a content that a share has is not swept": _shared(
+    "shared: a content that a share has is not swept": shared(
         "sweep/sweeping", "                self._suspects.pop(living.share.blob.key, None)\n", "                pass\n"
     ),
-    "shared: where a share can't be read nothing is swept": _shared(
+    "shared: where a share can't be read nothing is swept": shared(
         "sweep/sweeping", "        while self._suspects and not self._gaps:\n", "        while self._suspects:\n"
     ),
-    "shared: it is asked once more before a content is swept": _shared(
+    "shared: it is asked once more before a content is swept": shared(
         "sweep/sweeping",
         "            if not await self._naming.is_named(spool_id, key, now):\n                if",
         "            if True:\n                if",
     ),
-    "shared: the index goes before a content that is swept": _shared(
+    "shared: the index goes before a content that is swept": shared(
         "sweep/sweeping",
         "                if await self._naming.is_index_left(spool_id, now):\n",
         "                if False:\n",
     ),
-    "shared: one server sweeps": _shared("sweep/sweeping", " or not await self._lease.is_oldest():\n", ":\n"),
+    "shared: one server sweeps": shared("sweep/sweeping", " or not await self._lease.is_oldest():\n", ":\n"),
     # beside
-    "shared: an epoch is used when its row is durable": _shared("identity/epochs", "        await self._write(row)\n", ""),
-    "shared: a server looks at the gate": _shared("provider", "            await self._refuse_shut()\n", ""),
-    "shared: a conversion sees the servers behind its gate": _shared(
+    "shared: an epoch is used when its row is durable": shared("identity/epochs", "        await self._write(row)\n", ""),
+    "shared: a server looks at the gate": shared("provider", "            await self._refuse_shut()\n", ""),
+    "shared: a conversion sees the servers behind its gate": shared(
         "conversion/shutting", "        await alone.check()\n", "        pass\n"
     ),
-    "shared: a conversion shuts servers out": _shared(
+    "shared: a conversion shuts servers out": shared(
         "conversion/shutting", "    was = await set_gate(rows, found, wanted)\n", "    was = ConversionGate.OPEN\n"
     ),
-    "shared: a conversion goes into a queue without mail": _shared(
+    "shared: a conversion goes into a queue without mail": shared(
         "conversion/build", "        if found is ConversionGate.OPEN and not await is_empty(look):\n", "        if False:\n"
     ),
-    "shared: what a conversion left is removed": _shared(
+    "shared: what a conversion left is removed": shared(
         "conversion/build", "            self._not_before = await empty(stores, look)\n", "            pass\n"
     ),
-    "shared: a conversion raises the epoch": _shared("conversion/build", "        await self._raise_epoch()\n", ""),
-    "shared: a conversion removes no content before its mark": _shared(
+    "shared: a conversion raises the epoch": shared("conversion/build", "        await self._raise_epoch()\n", ""),
+    "shared: a conversion removes no content before its mark": shared(
         "conversion/emptying", "        await until_answered(rows.write, [removed_mark(share.name, WHOLE, now)])\n", ""
     ),
-    "shared: a queue that was lost is filled again": _shared(
+    "shared: a queue that was lost is filled again": shared(
         "browse/refilling",
         "                await self._refill(wanted)\n",
         "                await self._stores.broker.declare([queue_of(wanted.value)])\n",
     ),
-    "shared: what is filled in again is a suspect": _shared(
+    "shared: what is filled in again is a suspect": shared(
         "browse/refilling", "is_suspect=share.area is Area.INCOMING,", "is_suspect=False,"
     ),
-    "shared: a refill leaves bounces to their maker": _shared(
+    "shared: a refill leaves bounces to their maker": shared(
         "browse/refilling", "living.share.due_at <= now and not _has_heir(living.share, now)]", "living.share.due_at <= now]"
     ),
-    "shared: a refill that was cut off is done by another server": _shared(
+    "shared: a refill that was cut off is done by another server": shared(
         "identity/tasks",
         "        return owner == self._lease.epoch or not await self._lease.is_live(owner)\n",
         "        return owner == self._lease.epoch\n",
     ),
-    "shared: what is wanted meanwhile is filled in once more": _shared(
+    "shared: what is wanted meanwhile is filled in once more": shared(
         "identity/tasks",
         '        return await self._rows.change(TASKS, (name,), {"owner": DONE}, mine) is None\n',
         '        await self._rows.change(TASKS, (name,), {"owner": DONE}, mine)\n        return True\n',
     ),
-    "shared: new mail that is found without a trigger is a suspect": _shared(
+    "shared: new mail that is found without a trigger is a suspect": shared(
         "browse/forgotten", "is_suspect=True)", "is_suspect=False)"
     ),
-    "shared: new mail without a trigger is found": _shared(
+    "shared: new mail without a trigger is found": shared(
         "browse/forgotten", "            if not await self._is_claimed(share):\n", "            if False:\n"
     ),
-    "shared: a store that is left alone is not asked": _shared(
+    "shared: a store that is left alone is not asked": shared(
         "circuits/guarded", "        if refusal is not None:\n            return fail(refusal)\n", ""
     ),
-    "shared: three failures open a circuit": _shared(
+    "shared: three failures open a circuit": shared(
         "circuits/circuit",
         "            if self._failures >= FAILURES or failure.is_full:\n",
         "            if failure.is_full:\n",
     ),
-    "shared: a full store opens its circuit at once": _shared(
+    "shared: a full store opens its circuit at once": shared(
         "circuits/circuit",
         "            if self._failures >= FAILURES or failure.is_full:\n",
         "            if self._failures >= FAILURES:\n",
     ),
-    "shared: a full store is read": _shared(
+    "shared: a full store is read": shared(
         "circuits/circuit",
         "        if failure is None or (failure.is_full and not needs_room):\n",
         "        if failure is None:\n",
     ),
-    "shared: without a store no mail is taken": _shared(
+    "shared: without a store no mail is taken": shared(
         "admission", "            if circuit.failure is not None:\n", "            if False:\n"
     ),
-    "shared: without a lease no mail is taken": _shared(
+    "shared: without a lease no mail is taken": shared(
         "admission", "        if not self.lease.is_sure:\n            return Refused(LEASE)\n", ""
     ),
-    "shared: without a lease nothing is handed out": _shared(
+    "shared: without a lease nothing is handed out": shared(
         "admission", "        if not self.lease.is_sure:\n            return LEASE\n", ""
     ),
-    "shared: a clock that is off takes no mail": _shared(
+    "shared: a clock that is off takes no mail": shared(
         "admission", "        if self.clock.is_off:\n", "        if False:\n"
     ),
-    "shared: contents missing in a row stop mail": _shared(
+    "shared: contents missing in a row stop mail": shared(
         "content/absent", "        if len(self.keys) >= MOST:\n", "        if False:\n"
     ),
-    "shared: a content is missing while its share lives": _shared(
+    "shared: a content is missing while its share lives": shared(
         "content/stored", "            if found is None and await self._lives(share):\n", "            if found is None:\n"
     ),
-    "shared: a content has its sum": _shared(
+    "shared: a content has its sum": shared(
         "content/stored", "        if self._left <= 0 and self._sum.digest() != self._sha256:\n", "        if False:\n"
     ),
-    "shared: what is found ends the row of missing contents": _shared(
+    "shared: what is found ends the row of missing contents": shared(
         "content/stored", "        self._absent.found()\n        return ahead\n", "        return ahead\n"
     ),
-    "shared: what came in is kept": _shared(
+    "shared: what came in is kept": shared(
         "commits", "            parts.kept.keep(draft.spool_id, draft.content())\n", "            pass\n"
     ),
-    "shared: what is kept is bounded": _shared(
+    "shared: what is kept is bounded": shared(
         "content/kept", "        while self._used > self._limit:\n", "        while False:\n"
     ),
-    "shared: what is kept goes with its message": _shared("assembly", "        kept.forget(spool_id)\n", ""),
-    "shared: what is here is not fetched": _shared("content/ahead", " or self._kept.has(spool_id):\n", ":\n"),
-    "shared: what is not tried is not fetched": _shared(
+    "shared: what is kept goes with its message": shared("assembly", "        kept.forget(spool_id)\n", ""),
+    "shared: what is here is not fetched": shared("content/ahead", " or self._kept.has(spool_id):\n", ":\n"),
+    "shared: what is not tried is not fetched": shared(
         "content/ahead", "        is_needed = share.area in NEEDED and share", "        is_needed = share"
     ),
-    "shared: what is fetched ahead is bounded": _shared(
+    "shared: what is fetched ahead is bounded": shared(
         "content/ahead", "            if self.used_bytes + size > AHEAD_BYTES:\n", "            if False:\n"
     ),
-    "shared: so many are fetched at once": _shared(
+    "shared: so many are fetched at once": shared(
         "content/ahead",
         "while self._line and len(self._coming) < AT_A_TIME and self._may_ask():\n",
         "while self._line and self._may_ask():\n",
     ),
-    "shared: while the store is left alone nothing is fetched ahead": _shared(
+    "shared: while the store is left alone nothing is fetched ahead": shared(
         "content/ahead",
         "while self._line and len(self._coming) < AT_A_TIME and self._may_ask():\n",
         "while self._line and len(self._coming) < AT_A_TIME:\n",
     ),
-    "shared: what left the hand is forgotten": _shared(
+    "shared: what left the hand is forgotten": shared(
         "content/ahead", "            if not self._is_here(spool_id):\n", "            if False:\n"
     ),
-    "shared: what left the hand while it was fetched is forgotten": _shared(
+    "shared: what left the hand while it was fetched is forgotten": shared(
         "content/ahead",
         "        elif content is not None and self._is_here(spool_id) and not self._is_closed:\n",
         "        elif content is not None and not self._is_closed:\n",
     ),
-    "shared: what is fetched ahead has its sum": _shared(
+    "shared: what is fetched ahead has its sum": shared(
         "content/ahead",
         "if left == 0 and hashlib.sha256(content).digest() == share.blob.sha256 else None",
         "if left == 0 else None",
     ),
-    "shared: the hand tells what has left it": _shared(
+    "shared: the hand tells what has left it": shared(
         "hand/hand", "        if not known.entries:\n            self._gone(known.message.spool_id)\n", ""
     ),
-    "shared: a part grows by what is free": _shared(
+    "shared: a part grows by what is free": shared(
         "limits/cutting", "        new = min(goal, part + max(0, need.limit - taken))\n", "        new = goal\n"
     ),
-    "shared: what is in use is not given back": _shared(
+    "shared: what is in use is not given back": shared(
         "limits/cutting", "        new = max(goal, min(part, need.used))\n", "        new = goal\n"
     ),
-    "shared: what a dead server may have used counts": _shared(
+    "shared: what a dead server may have used counts": shared(
         "limits/cutting",
         "            spent = added(spent, Spent(division.members[epoch].part, now + need.lasts_s, need.is_even))\n",
         "            pass\n",
     ),
-    "shared: what a server used that leaves counts": _shared(
+    "shared: what a server used that leaves counts": shared(
         "limits/cutting",
         "        spent = added(spent, Spent(need.used, now + need.lasts_s, need.is_even))\n",
         "        pass\n",
     ),
-    "shared: a dead server has no part": _shared("limits/cutting", "if epoch not in dead}", "if True}"),
-    "shared: a part counts while the lease is sure": _shared(
+    "shared: a dead server has no part": shared("limits/cutting", "if epoch not in dead}", "if True}"),
+    "shared: a part counts while the lease is sure": shared(
         "limits/part",
         "        if self.epoch != lease.epoch or not lease.is_sure or lease.elapsed() > self._believed_until:\n",
         "        if self.epoch != lease.epoch or lease.elapsed() > self._believed_until:\n",
     ),
-    "shared: a part is of its epoch": _shared(
+    "shared: a part is of its epoch": shared(
         "limits/part",
         "        if self.epoch != lease.epoch or not lease.is_sure or lease.elapsed() > self._believed_until:\n",
         "        if not lease.is_sure or lease.elapsed() > self._believed_until:\n",
     ),
-    "shared: a part is believed until its row may go": _shared(
+    "shared: a part is believed until its row may go": shared(
         "limits/part",
         "        if self.epoch != lease.epoch or not lease.is_sure or lease.elapsed() > self._believed_until:\n",
         "        if self.epoch != lease.epoch or not lease.is_sure:\n",
     ),
-    "shared: a part that is to shrink is not used": _shared(
+    "shared: a part that is to shrink is not used": shared(
         "limits/part", "        return min(self.size, self._goal)\n", "        return self.size\n"
     ),
-    "shared: a write without an answer counts as the lesser": _shared(
+    "shared: a write without an answer counts as the lesser": shared(
         "limits/part",
         "self.size, self.seen, self.is_doubtful = min(self.size, most), seen, True\n",
         "self.seen, self.is_doubtful = seen, True\n",
     ),
-    "shared: behind a write without an answer a refusal tells nothing": _shared(
+    "shared: behind a write without an answer a refusal tells nothing": shared(
         "limits/keeping", "            if not before:\n", "            if True:\n"
     ),
-    "shared: behind a write without an answer a read tells nothing": _shared(
+    "shared: behind a write without an answer a read tells nothing": shared(
         "limits/keeping",
         "        if part.seen is not None and (part.is_doubtful or part.is_fresh):\n",
         "        if part.seen is not None and part.is_fresh:\n",
     ),
-    "shared: no part is written under another lease": _shared(
+    "shared: no part is written under another lease": shared(
         "limits/keeping",
         "            if not self._lease.is_sure or self._lease.epoch != epoch:\n",
         "            if False:\n",
     ),
-    "shared: each row of a limit has a version": _shared(
+    "shared: each row of a limit has a version": shared(
         "limits/keeping", "attrs.evolve(wanted, version=self._version_behind(seen)).encode()", "wanted.encode()"
     ),
-    "shared: a part that is not used is given back": _shared(
+    "shared: a part that is not used is given back": shared(
         "limits/keeping",
         "await (self._leave(part) if part.is_unused(self._lease.elapsed()) else self._keep(part))",
         "await self._keep(part)",
     ),
-    "shared: a part that came late is given back": _shared(
+    "shared: a part that came late is given back": shared(
         "limits/keeping", "        if name not in self.parts and epoch in seen.division.members:\n", "        if False:\n"
     ),
-    "shared: counts are written down under a lease that is sure": _shared(
+    "shared: counts are written down under a lease that is sure": shared(
         "counts/keeping", "        if not self.epoch or not self._lease.is_sure:\n", "        if not self.epoch:\n"
     ),
-    "shared: a recount counts where nothing changed meanwhile": _shared(
+    "shared: a recount counts where nothing changed meanwhile": shared(
         "browse/recounting",
         "            if numbers is not None and own.changes == changes:\n",
         "            if numbers is not None:\n",
     ),
-    "shared: a recount counts where other servers changed nothing": _shared(
+    "shared: a recount counts where other servers changed nothing": shared(
         "browse/recounting",
         "            if keeping.epoch != epoch or not is_same:\n",
         "            if keeping.epoch != epoch:\n",
     ),
-    "shared: a recount waits for the other servers": _shared(
+    "shared: a recount waits for the other servers": shared(
         "browse/recounting", "        if not read or not await self._others_have_written():\n", "        if not read:\n"
     ),
-    "shared: behind a dead server all is counted anew": _shared(
+    "shared: behind a dead server all is counted anew": shared(
         "browse/recounting", "        if gone and await self._is_first():\n", "        if False:\n"
     ),
 }

@@ -5,286 +5,287 @@ from __future__ import annotations
 from tests.durability.mutation.rule import Rule
 
 
-def _shared(name: str, old: str, new: str) -> Rule:
+def shared(name: str, old: str, new: str) -> Rule:
+    """In this module of the shared queue."""
     return Rule(f"mailismus/queue/providers/distributed/{name}.py", old, new)
 
 
 DISTRIBUTED_RULES: dict[str, Rule] = {
     # in
-    "shared: a content is durable before its rows": _shared(
+    "shared: a content is durable before its rows": shared(
         "enqueue/steps",
         "            await self._until_answered(lambda: self._stores.objects.put(arrived.blob.key, body), end)\n",
         "            self._stores.objects.put(arrived.blob.key, body).addErrback(lambda _: None)\n",
     ),
-    "shared: a 250 waits for its rows": _shared(
+    "shared: a 250 waits for its rows": shared(
         "enqueue/steps",
         "                await self._write([*plan.writes, *beside], end, must_be_known=bool(beside))\n",
         "                Deferred.fromCoroutine(\n"
         "                    self._write([*plan.writes, *beside], end, must_be_known=bool(beside))\n"
         "                ).addErrback(lambda _: None)\n",
     ),
-    "shared: a 250 waits for the broker, or a due row": _shared(
+    "shared: a 250 waits for the broker, or a due row": shared(
         "enqueue/steps",
         "await self._in_time(self._stores.broker.publish(publication.queue, publication.body), end - FOR_ROW_S)\n",
         "self._stores.broker.publish(publication.queue, publication.body).addErrback(lambda _: None)\n",
     ),
-    "shared: without the broker there is a due row": _shared(
+    "shared: without the broker there is a due row": shared(
         "enqueue/steps",
         "            await self._until_answered(lambda: self._stores.rows.write([row]), end)\n            return due\n",
         "            return due\n",
     ),
-    "shared: rows that came late are written anew": _shared(
+    "shared: rows that came late are written anew": shared(
         "enqueue/steps", "                if clock.elapsed() - begun <= LATE_S:\n", "                if True:\n"
     ),
-    "shared: a report is repeated until it is answered": _shared(
+    "shared: a report is repeated until it is answered": shared(
         "enqueue/steps", "                until = math.inf if must_be_known else end\n", "                until = end\n"
     ),
-    "shared: a report has an heir": _shared(
+    "shared: a report has an heir": shared(
         "enqueue/steps", "heirs_in_s = INSTEAD_S if beside else None", "heirs_in_s = None"
     ),
-    "shared: what was refused is marked removed": _shared(
+    "shared: what was refused is marked removed": shared(
         "commits",
         "            self._refuse([share for refusal in refusals for share in refusal.unsure])\n",
         "            self._show([share.name.enqueue_id for refusal in refusals for share in refusal.unsure])\n",
     ),
-    "shared: what was refused beside another message is marked removed": _shared(
+    "shared: what was refused beside another message is marked removed": shared(
         "commits",
         "            self._refuse([share for one in entered for share in (*one.plan.shares, *one.stale)])\n",
         "            self._show([share.name.enqueue_id for one in entered for share in (*one.plan.shares, *one.stale)])\n",
     ),
-    "shared: what was written too late is marked removed": _shared(
+    "shared: what was written too late is marked removed": shared(
         "commits",
         "        self._refuse([share for one in entered for share in one.stale])\n",
         "        self._show([share.name.enqueue_id for one in entered for share in one.stale])\n",
     ),
-    "shared: nothing is handed out before its commit is told": _shared(
+    "shared: nothing is handed out before its commit is told": shared(
         "assembly", "        hand.hide(shares)\n", "        pass\n"
     ),
-    "shared: a report is refused whose bounces another server may have": _shared(
+    "shared: a report is refused whose bounces another server may have": shared(
         "commits",
         "        if is_good and submissions and not all(map(self._parts.may_try, settled)):\n",
         "        if False:\n",
     ),
     # out
-    "shared: an ack waits for the mark": _shared(
+    "shared: an ack waits for the mark": shared(
         "settle/settling",
         "                    await self.write_surely(batch.writes)\n                    is_over = ",
         "                    Deferred.fromCoroutine(self.write_surely(batch.writes))\n                    is_over = ",
     ),
-    "shared: an ack waits for the content": _shared(
+    "shared: an ack waits for the content": shared(
         "settle/settling",
         "            freeing = Deferred.fromCoroutine(self._free(batch.leaving.share, acks, has_index=has_index))\n",
         "            _ack(acks)\n"
         "            freeing = Deferred.fromCoroutine(self._free(batch.leaving.share, (), has_index=has_index))\n",
     ),
-    "shared: the index goes before the content": _shared(
+    "shared: the index goes before the content": shared(
         "settle/settling",
         "        if has_index:  # first",
         "        await self._stores.objects.remove(share.blob.key)\n        if has_index:  # first",
     ),
-    "shared: the content goes with the last share": _shared(
+    "shared: the content goes with the last share": shared(
         "settle/settling",
         "        return batch.ends_message or (indexed is not None and batch.is_closed and not open_shares(indexed))\n",
         "        return batch.is_closed\n",
     ),
-    "shared: a message of which something moves is not over with its share": _shared(
+    "shared: a message of which something moves is not over with its share": shared(
         "settle/plan", "        is_whole_message = is_whole_message and not batch.shares\n", ""
     ),
-    "shared: a message is over with a share that is all of it": _shared(
+    "shared: a message is over with a share that is all of it": shared(
         "hand/held",
         "return not self.is_split and self.whole.origin is None and len(message.entries) == message.recipient_count\n",
         "return True\n",
     ),
-    "shared: a settlement without an answer is repeated": _shared(
+    "shared: a settlement without an answer is repeated": shared(
         "settle/settling",
         "            except (NotDone, Unanswered) as failure:\n",
         "            except NotDone as failure:\n",
     ),
-    "shared: what was settled late moves once more": _shared(
+    "shared: what was settled late moves once more": shared(
         "settle/settling", "late=self._clock.elapsed() - begun > LATE_S) or is_over\n", "late=False) or is_over\n"
     ),
-    "shared: what is deferred has a due row": _shared(
+    "shared: what is deferred has a due row": shared(
         "settle/plan",
         "        writes += [due_row(waiting, now), index_row(new, now)]\n",
         "        writes += [index_row(new, now)]\n",
     ),
-    "shared: what is deferred is in the index": _shared(
+    "shared: what is deferred is in the index": shared(
         "settle/plan",
         "        writes += [due_row(waiting, now), index_row(new, now)]\n",
         "        writes += [due_row(waiting, now)]\n",
     ),
-    "shared: what is not new is claimed": _shared(
+    "shared: what is not new is claimed": shared(
         "hand/owning",
         "        found = await self._claims.claim(held.name.enqueue_id)\n",
         "        found = ClaimAnswer.NONE\n",
     ),
-    "shared: a claim of a server with a lease counts": _shared(
+    "shared: a claim of a server with a lease counts": shared(
         "identity/claims",
         "                if isinstance(owner, int) and owner != _NOBODY and await self._lease.is_live(owner):\n",
         "                if False:\n",
     ),
-    "shared: a claim without an answer may be another's before": _shared(
+    "shared: a claim without an answer may be another's before": shared(
         "identity/claims",
         "                    return ClaimAnswer.OURS if is_sure else ClaimAnswer.FREED\n",
         "                    return ClaimAnswer.OURS\n",
     ),
-    "shared: a claim that is in use again is not given up": _shared(
+    "shared: a claim that is in use again is not given up": shared(
         "identity/claims", "            if is_unused():\n", "            if True:\n"
     ),
-    "shared: nothing is claimed without a lease that is sure": _shared(
+    "shared: nothing is claimed without a lease that is sure": shared(
         "identity/claims", "        if not self.are_sure:\n", "        if False:\n"
     ),
-    "shared: a claim of a former epoch does not count": _shared(
+    "shared: a claim of a former epoch does not count": shared(
         "hand/owning",
         "        if found is ClaimAnswer.OTHERS or epoch != self._clock.epoch():\n",
         "        if found is ClaimAnswer.OTHERS:\n",
     ),
-    "shared: it is asked before each attempt whether it may be made": _shared(
+    "shared: it is asked before each attempt whether it may be made": shared(
         "provider",
         "        return not parts.admission.withheld() and parts.hand.may_try(spool_id, parts.elapsed())\n",
         "        return True\n",
     ),
-    "shared: nothing is begun while it is withheld": _shared(
+    "shared: nothing is begun while it is withheld": shared(
         "provider",
         "        return not parts.admission.withheld() and parts.hand.may_try(spool_id, parts.elapsed())\n",
         "        return parts.hand.may_try(spool_id, parts.elapsed())\n",
     ),
-    "shared: nothing is handed out while it is withheld": _shared(
+    "shared: nothing is handed out while it is withheld": shared(
         "provider", "        if self.parts.admission.withheld():\n            return succeed([])\n", ""
     ),
-    "shared: a trigger is trusted for a while alone": _shared(
+    "shared: a trigger is trusted for a while alone": shared(
         "hand/held", "elapsed < self.new_since + TRUST_S)", "elapsed < self.new_since + 1e9)"
     ),
-    "shared: a trigger that waited here for long needs a claim": _shared(
+    "shared: a trigger that waited here for long needs a claim": shared(
         "hand/owning", "is_new and self._clock.elapsed() < new_since + CLAIM_AFTER_S:\n", "is_new:\n"
     ),
-    "shared: what is here for long is claimed": _shared("duties", "            self._owning.look()\n", ""),
-    "shared: a trigger of a row is not trusted": _shared(
+    "shared: what is here for long is claimed": shared("duties", "            self._owning.look()\n", ""),
+    "shared: a trigger of a row is not trusted": shared(
         "hand/loading",
         "        is_new = is_incoming and not waits and not trigger.is_from_row and trigger.numbers is None\n",
         "        is_new = is_incoming and not waits\n",
     ),
-    "shared: new mail that another server was told of waits": _shared(
+    "shared: new mail that another server was told of waits": shared(
         "hand/loading", "if one.waits and now < one.since + WAIT_S]", "if False]"
     ),
-    "shared: what is claimed late is read again": _shared(
+    "shared: what is claimed late is read again": shared(
         "hand/owning",
         "            if await self.claim(held) is Owned.NOW:\n",
         "            if await self.claim(held) is None:\n",
     ),
-    "shared: what another server has comes again": _shared(
+    "shared: what another server has comes again": shared(
         "hand/owning",
         "        await self._rows.write([due_row(due, now)])\n"
         "        self._firing.add([due])\n"
         "        for delivered in deliveries:\n",
         "        for delivered in deliveries:\n",
     ),
-    "shared: what rests on a trigger is lost with it": _shared(
+    "shared: what rests on a trigger is lost with it": shared(
         "hand/hand", "            if held.rests_on_trigger and not held.deliveries:\n", "            if False:\n"
     ),
-    "shared: what came back lost leaves the hand": _shared(
+    "shared: what came back lost leaves the hand": shared(
         "hand/hand",
         "            if known is None or held is None or held.basis is not Basis.NOTHING:\n",
         "            if True:\n",
     ),
-    "shared: a void lease loses the hand": _shared("duties", "            self._hand.lose_all()\n", ""),
-    "shared: a void lease gives the triggers back": _shared(
+    "shared: a void lease loses the hand": shared("duties", "            self._hand.lose_all()\n", ""),
+    "shared: a void lease gives the triggers back": shared(
         "duties",
         "            for consumer in self._consumers:\n                await consumer.stop()\n        if",
         "        if",
     ),
-    "shared: a lease is sure from the begin of its renewal on": _shared(
+    "shared: a lease is sure from the begin of its renewal on": shared(
         "identity/lease",
         "        if found is None:\n            self._sure_until = begun + SURE_S\n",
         "        if found is None:\n            self._sure_until = self.elapsed() + SURE_S\n",
     ),
-    "shared: a lease is sure for a while alone": _shared(
+    "shared: a lease is sure for a while alone": shared(
         "identity/lease", "        return self.elapsed() < self._sure_until\n", "        return self._sure_until > 0\n"
     ),
-    "shared: a start ends the leases before it": _shared(
+    "shared: a start ends the leases before it": shared(
         "identity/lease", "            if name == self._server:\n", "            if False:\n"
     ),
-    "shared: what moves on is claimed": _shared(
+    "shared: what moves on is claimed": shared(
         "settle/settling", "        if not moving or held.basis is Basis.CLAIM:\n", "        if True:\n"
     ),
-    "shared: what moves on is read behind its claim": _shared(
+    "shared: what moves on is read behind its claim": shared(
         "settle/settling",
         "        if owned is Owned.NOW:\n            await self._surely(",
         "        if False:\n            await self._surely(",
     ),
-    "shared: what another server has is not carried": _shared(
+    "shared: what another server has is not carried": shared(
         "settle/settling", "            if owned is Owned.NOT:\n                return False\n", ""
     ),
-    "shared: what does not count against another outcome is ended": _shared(
+    "shared: what does not count against another outcome is ended": shared(
         "settle/settling",
         "        todo, ended = list(losers_of(batch, marks)), set[Rival]()\n",
         "        todo, ended = list[Rival](), set[Rival]()\n",
     ),
-    "shared: so is what goes on with it": _shared(
+    "shared: so is what goes on with it": shared(
         "settle/settling",
         "        return [] if goes_to is None else [Rival(goes_to, rival.number)]\n",
         "        return []\n",
     ),
-    "shared: what is gone by the mark of its share is gone where it moved": _shared(
+    "shared: what is gone by the mark of its share is gone where it moved": shared(
         "settle/settling",
         "        if gone:\n            self._counts.doubt([share.name])\n",
         "        if False:\n            self._counts.doubt([share.name])\n",
     ),
-    "shared: gone counts before a bounce and a move": _shared(
+    "shared: gone counts before a bounce and a move": shared(
         "format/marks", "        return None if self.is_gone else self.goes_to\n", "        return self.goes_to\n"
     ),
-    "shared: a bounce counts before another move": _shared(
+    "shared: a bounce counts before another move": shared(
         "format/marks",
         '            goes_to = row["moved_to"] if row["bounced_to"] is None else row["bounced_to"]\n',
         '            goes_to = row["bounced_to"] if row["moved_to"] is None else row["moved_to"]\n',
     ),
-    "shared: the mark of an entry counts before that of its share": _shared(
+    "shared: the mark of an entry counts before that of its share": shared(
         "format/marks",
         "        return self._marks.get((name, number)) or self._marks.get((name, WHOLE))\n",
         "        return self._marks.get((name, WHOLE)) or self._marks.get((name, number))\n",
     ),
-    "shared: a share that moved counts while its origin says so": _shared(
+    "shared: a share that moved counts while its origin says so": shared(
         "hand/reading", "        elif mark.successor != share.name.enqueue_id:\n", "        elif False:\n"
     ),
-    "shared: a share waits whose origin is there without a mark": _shared(
+    "shared: a share waits whose origin is there without a mark": shared(
         "hand/reading",
         "            if await rows_of(rows, ENQUEUED, origin):\n                return None\n",
         "            pass\n",
     ),
-    "shared: a mark that can't be read decides nothing": _shared(
+    "shared: a mark that can't be read decides nothing": shared(
         "hand/reading", "        if mark is None or mark.is_unreadable:\n", "        if mark is None:\n"
     ),
-    "shared: marks are read before rows": _shared(
+    "shared: marks are read before rows": shared(
         "hand/reading",
         "    marks = Marks(await rows_of(rows, DELETED, name))\n    found = await rows_of(rows, ENQUEUED, name)\n",
         "    found = await rows_of(rows, ENQUEUED, name)\n    marks = Marks(())\n",
     ),
-    "shared: what moved and lost is marked removed": _shared(
+    "shared: what moved and lost is marked removed": shared(
         "hand/loading", "            if found.lost and found.share is not None:\n", "            if False:\n"
     ),
-    "shared: the bounces of a round come together": _shared(
+    "shared: the bounces of a round come together": shared(
         "hand/rounds", "        if share.area is not Area.BOUNCES or message.recipient_count == 1:\n", "        if True:\n"
     ),
-    "shared: who has the oldest bounce has the round": _shared(
+    "shared: who has the oldest bounce has the round": shared(
         "hand/loading",
         "        if is_bounce and not held.here and not await self._bounces.leads(held.name):\n",
         "        if False:\n",
     ),
-    "shared: a bounce stays with its maker": _shared(
+    "shared: a bounce stays with its maker": shared(
         "settle/plan", "    if share.area is Area.BOUNCES and share.due_at <= now:\n", "    if False:\n"
     ),
-    "shared: what is given back for long leaves the hand": _shared(
+    "shared: what is given back for long leaves the hand": shared(
         "hand/giving_back", "        if not_before - self._now() <= LONG_S:\n", "        if True:\n"
     ),
-    "shared: what is given back for long has a due row": _shared(
+    "shared: what is given back for long has a due row": shared(
         "hand/giving_back", "            await self._rows.write([due_row(due, now)])\n", "            pass\n"
     ),
-    "shared: a clean stop acks behind another trigger": _shared(
+    "shared: a clean stop acks behind another trigger": shared(
         "hand/leaving",
         "        await broker.publish(queue_of(held.name.place.queue_name), write_trigger(trigger))\n",
         "        broker.publish(queue_of(held.name.place.queue_name), write_trigger(trigger)).addErrback(lambda _: None)\n",
     ),
-    "shared: what a clean stop leaves is claimed": _shared(
+    "shared: what a clean stop leaves is claimed": shared(
         "hand/leaving",
         "numbers=None if some is None else tuple(some), is_from_row=True)",
         "numbers=None if some is None else tuple(some))",

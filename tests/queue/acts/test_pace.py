@@ -41,10 +41,10 @@ class Watched:
         self.clock = Clock()
         self.queue = SlowQueue(self.clock)
         manager = QueueManager(self.queue, RETRY, self.clock, self.clock.seconds, MemoryMailLog())
-        throttle = WorkThrottle(WorkClocks(self.clock, lambda: busy * self.clock.seconds(), lambda: 0.0))
+        throttle = WorkThrottle(WorkClocks(self.clock, lambda: busy * self.clock.seconds(), lambda: 0.0), share)
         act = Act(1, Order(ActKind.HOLD, 0, (), "because"), 0.0)
         keep = Keep(0.0, 0, lambda: 0)
-        self.run = ActRun(act, manager.acting, keep, self.clock, throttle, share, lambda run: None, lambda number: False)
+        self.run = ActRun(act, manager.acting, keep, self.clock, throttle, lambda run: None, lambda number: False)
 
     def pauses(self) -> list[float]:
         """The seconds of the pauses between pages."""

@@ -10,7 +10,6 @@ content is fetched ahead.
 
 from __future__ import annotations
 
-import hashlib
 from collections import OrderedDict
 from collections.abc import Callable
 
@@ -20,9 +19,11 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from mailismus.errors import Corrupt, Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.content.kept import LARGEST, KeptContents
+from mailismus.queue.providers.distributed.content.stored import ContentInPieces, read_whole
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.objects import IObjects
@@ -138,22 +139,17 @@ class ContentAhead:
             fetched.addCallback(self._done, spool_id)
 
     async def _fetch(self, share: Share) -> bytes | None:
-        """The content; None: it is not there, or is not what it should be."""
+        """The content; None: it is not there, or has not its size. Raises `StoreFailure`, `Unavailable`, `Corrupt`."""
         found = await self._objects.get(share.blob.key)
         if found is None:
             return None
-        pieces, left = [], share.message.stored_bytes
-        try:
-            while found.size_bytes == share.message.stored_bytes and left > 0 and (piece := await found.next()):
-                pieces.append(piece)
-                left -= len(piece)
-        finally:
+        if found.size_bytes != share.message.stored_bytes:
             found.close()
-        content = b"".join(pieces)
-        return content if left == 0 and hashlib.sha256(content).digest() == share.blob.sha256 else None
+            return None
+        return await read_whole(ContentInPieces(found, share.blob.key, share.blob.sha256))
 
     def _failed(self, failure: Failure) -> None:
-        if not isinstance(failure.value, StoreFailure):
+        if not isinstance(failure.value, StoreFailure | Unavailable | Corrupt):
             self._log.failure("a content can't be fetched ahead", failure)
 
     def _done(self, content: bytes | None, spool_id: SpoolId) -> None:

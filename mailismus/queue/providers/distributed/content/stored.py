@@ -78,12 +78,20 @@ class StoredContents:
         content = ContentInPieces(found, share.blob.key, share.blob.sha256)
         if size > LARGEST:
             return content
-        whole = bytearray()
+        whole = await read_whole(content)
+        self._kept.keep(spool_id, whole)
+        return WholeContent(whole)
+
+
+async def read_whole(content: ContentInPieces) -> bytes:
+    """All of a small content. Raises as it does; it is closed in any case."""
+    whole = bytearray()
+    try:
         while piece := await content.next():
             whole += piece
+    finally:
         content.close()
-        self._kept.keep(spool_id, bytes(whole))
-        return WholeContent(bytes(whole))
+    return bytes(whole)
 
 
 class ContentInPieces:
