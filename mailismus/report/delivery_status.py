@@ -15,7 +15,7 @@ from mailismus.mail.attempts import PastAttempt, attempts_of
 from mailismus.mail.ids import QueueId, format_spool_id
 from mailismus.observe.text import plain
 from mailismus.queue.interface import Entry, Message
-from mailismus.report.notice import format_host, format_reply, host_name, safe_address, split_words
+from mailismus.report.notice import format_host, format_reply, host_name, last_attempt_at, safe_address, split_words
 from mailismus.report.verdict import find_verdict
 from mailismus.smtp.trace import date_time
 
@@ -72,7 +72,8 @@ def _write_recipient(message: Message, entry: Entry) -> Iterator[str]:
         yield field("Remote-MTA", f"dns; {_mta_name(name)}")
     if verdict is None and entry.reply is not None:
         yield field("Diagnostic-Code", f"smtp; {format_reply(entry.reply)}")
-    yield field("Last-Attempt-Date", _date(entry.due_at))
+    if entry.attempts:
+        yield field("Last-Attempt-Date", _date(last_attempt_at(entry)))
     if attempts := attempts_of(entry.words):
         yield field("X-Mailismus-Attempts", str(entry.attempts))
         yield from (field("X-Mailismus-Attempt", _attempt(one)) for one in attempts)

@@ -125,7 +125,7 @@ def _explain(message: Message, together: Sequence[Entry]) -> Iterator[str]:
         yield from _wrap(OWN if verdict is not None else _reply_heading(entry, reply, cause), indent)
         yield from _wrap(format_reply(reply if verdict is None else verdict.told), indent * 2)
     yield ""
-    last = _date(entry.due_at)
+    last = _date(last_attempt_at(entry))
     if entry.attempts <= 1:
         yield from _wrap(f"It was {'tried once, on' if entry.attempts else 'given up untried, on'} {last}.", indent)
         return
@@ -136,6 +136,13 @@ def _explain(message: Message, together: Sequence[Entry]) -> Iterator[str]:
     if first:
         tried += f", first on {first}"
     yield from _wrap(f"{tried}, the last time on {last}.", indent)
+
+
+def last_attempt_at(entry: Entry) -> float:
+    """When the entry was tried last (UTC seconds); of one that was never tried: when it was given up. An administrator may
+    return an entry long behind its last attempt."""
+    attempts = attempts_of(entry.words)
+    return attempts[-1].at if attempts and attempts[-1].number == entry.attempts else entry.due_at
 
 
 def _first_attempt(entry: Entry) -> str:

@@ -8,13 +8,14 @@
     5.6.3                    8-bit content                             EIGHTBIT     it, with the host's name
     5.3.4                    larger than this host takes               TOO_LARGE    it, with the host's name
     4.3.0 5.3.0              the message can't be read, was damaged    LOCAL_FAILURE  it
+    5.7.0                    returned by the administrator             RETURNED     it
 
 *Rules*: an account, the path of a file or a line of the configuration is for administrators; none is in what a sender reads.
 Nothing of a reply about credentials is: the relay's own words may repeat the account.
 
 A reply is known again by code, status and text: the queue keeps no word of who spoke. So a host that says the very same
-passes for this server, which harms nobody but its own fame. Failures of connections (x.4.x) are not here: `notice` tells
-them apart from answers.
+passes for this server, which harms nobody but its own fame. The administrator's words are believed of no host. Failures of
+connections (x.4.x) are not here: `notice` tells them apart from answers.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ _VERDICTS = tuple(
         (552, (b"5.3.4",), rb"the message of \d+ bytes is larger than this host takes, ", Cause.TOO_LARGE),
         (451, (b"4.3.0",), rb"the message can't be read now\Z", Cause.LOCAL_FAILURE),
         (554, (b"5.3.0",), rb"the message was damaged on our disk ", Cause.LOCAL_FAILURE),
+        (554, (b"5.7.0",), rb"returned by the administrator: ", Cause.RETURNED),
     )
 )
 _DEMAND = b", demanded by "
@@ -71,6 +73,8 @@ def find_verdict(reply: Reply | None, host: str) -> OwnVerdict | None:
     if reply is None:
         return None
     for code, statuses, matches, cause in _VERDICTS:
+        if cause is Cause.RETURNED and host:
+            continue
         if reply.code == code and reply.enhanced in statuses and matches(reply.text):
             return OwnVerdict(cause, reply._replace(text=_text_for_senders(reply.text, cause, host.encode("ascii"))))
     return None

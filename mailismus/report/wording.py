@@ -167,6 +167,11 @@ class Cause(enum.Enum):
         "It is a decision of the other server.",
         "Its answer below may say why. Check the spelling of the address, or ask the recipient in another way.",
     )
+    RETURNED = Words(
+        "The administrator of this server returned the message to you.",
+        "It is a decision of whoever runs this server.",
+        "Read the reason below. Ask whoever runs this server before you send the message again.",
+    )
     UNKNOWN = Words(
         "The message could not be delivered.",
         "The cause is not known.",

@@ -13,15 +13,19 @@ from mailismus.deliver.jobs import conversion, smtputf8
 from mailismus.deliver.security.failure import reply_of
 from mailismus.deliver.security.profile import Requirement
 from mailismus.deliver.sessions import capabilities
+from mailismus.mail.attempts import DEFERRED, PastAttempt, with_attempt
 from mailismus.mail.convert.refusal import CONVERSION, UTF8_HEADER
 from mailismus.mail.reply import MAX_TEXT, Reply
+from mailismus.queue.acts.act import ActKind, Order, new_act
+from mailismus.queue.acts.decide import settlement_of
 from mailismus.queue.fsck.files import LOST_REPLY
+from mailismus.queue.interface import Area, Entry
 from mailismus.report.verdict import LOG_ON, find_verdict
 from mailismus.report.wording import Cause, cause_of
 from mailismus.smtp.auth.exchange import AuthFinding, AuthVerdict
 from mailismus.smtp.client.opening import Offers
 from mailismus.smtp.client.starttls import TlsFailure, TlsFault
-from tests.report.samples import HOST, blocks_of, bounce, message, notice_of, parsed, parts_of, report_of
+from tests.report.samples import FAILED, HOST, blocks_of, bounce, message, notice_of, parsed, parts_of, report_of
 
 SHOWN = "mx.far.example [192.0.2.1]"
 USER, PATH, LINE = "joe@inner.example", "/etc/mailismus/relay.secret", "<auth> in line 138"
@@ -78,6 +82,40 @@ def test_what_this_server_decided_is_nobody_elses_word(reply: Reply, cause: Caus
     assert str(block["Diagnostic-Code"]).startswith(f"x-mailismus; {reply.code} {reply.enhanced.decode()} ")
     assert block["Remote-MTA"] is None
     assert block["Status"] == reply.enhanced.decode()
+
+
+def returned(attempts: int) -> Entry:
+    """An entry that an administrator bounced, a day behind its only attempt if it had one."""
+    words = with_attempt(None, PastAttempt(1, int(FAILED), DEFERRED, 5, b"", HOST, 451, b"4.4.1", b"no"))
+    deferred = Entry(1, b"a@far.example", Area.DEFERRED, FAILED, attempts, None, HOST, words if attempts else None)
+    act = new_act(7, Order(ActKind.BOUNCE, 0, (), "we were asked to"), FAILED + 86400)
+    settled = settlement_of(act, message(deferred), deferred, FAILED + 86400, 0.0)
+    return bounce(reply=settled.reply, host=settled.host, attempts=attempts, at=settled.due_at, words=settled.words)
+
+
+def test_what_an_administrator_returned_is_nobody_elses_decision() -> None:
+    report = report_of(message(returned(1)))
+    told = notice_of(report)
+    assert "The administrator of this server returned the message to you." in told
+    assert "This server noted: 554 5.7.0 returned by the administrator: we were asked to" in told
+    assert "other server" not in told
+    assert "It was tried once, on Sat, 21 Nov 2026 08:32:33 +0000." in told
+    block = blocks_of(parts_of(parsed(report))[1])[1]
+    assert block["Diagnostic-Code"] == "x-mailismus; 554 5.7.0 returned by the administrator: we were asked to"
+    assert block["Last-Attempt-Date"] == "Sat, 21 Nov 2026 08:32:33 +0000"
+
+
+def test_what_was_returned_untried_has_no_last_attempt() -> None:
+    report = report_of(message(returned(0)))
+    assert "It was given up untried, on Sun, 22 Nov 2026 08:32:33 +0000." in notice_of(report)
+    assert blocks_of(parts_of(parsed(report))[1])[1]["Last-Attempt-Date"] is None
+
+
+def test_another_server_does_not_speak_for_the_administrator() -> None:
+    reply = Reply(554, b"5.7.0", b"returned by the administrator: call 555-0100")
+    told = notice_of(report_of(message(bounce(reply=reply))))
+    assert f"The server {SHOWN} answered: 554 5.7.0 returned" in told
+    assert "administrator of this server" not in told
 
 
 @pytest.mark.parametrize("host", [HOST, b"none"])

@@ -16,14 +16,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mailismus.mail.attempts import cut
 from mailismus.mail.ids import QueueId
 from mailismus.mail.reply import Reply
+from mailismus.observe.text import shown
 from mailismus.queue.acts.act import Act, ActKind
 from mailismus.queue.acts.marking import FOR_EVER, act_of, before, marked, marked_with_reply, reply_before
 from mailismus.queue.interface import Area, Entry, Message, Settlement
 from mailismus.queue.redirect import Redirect, is_sent_to, redirects_of, with_redirects
 
-_MOST_REASON = 500
+_MOST_TEXT = 500
 
 CONCERNED = {
     ActKind.HOLD: frozenset((Area.INCOMING, Area.DEFERRED)),
@@ -106,4 +108,5 @@ def _moved(act: Act, message: Message, entry: Entry, area: Area, due_at: float) 
 
 
 def _text_of(reason: str) -> bytes:
-    return b"returned by the administrator: " + reason.encode("utf-8", "replace")[:_MOST_REASON]
+    line = shown(" ".join(reason.split()).encode("utf-8", "replace"))
+    return cut(b"returned by the administrator: " + line.encode("utf-8"), _MOST_TEXT)
