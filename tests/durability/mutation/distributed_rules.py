@@ -260,6 +260,19 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "    marks = Marks(await rows_of(rows, DELETED, name))\n    found = await rows_of(rows, ENQUEUED, name)\n",
         "    found = await rows_of(rows, ENQUEUED, name)\n    marks = Marks(())\n",
     ),
+    "shared: marks of new mail are read that came in here": shared(
+        "hand/reading",
+        "    return await _found(rows, share, Marks(await rows_of(rows, DELETED, share.name)))\n",
+        "    return await _found(rows, share, Marks(()))\n",
+    ),
+    "shared: rows are read of what others may have had": shared(
+        "hand/loading",
+        "        if share is not None and waiting.is_new and held.basis is Basis.NEW:\n",
+        "        if share is not None:\n",
+    ),
+    "shared: what came in here is known for a minute": shared(
+        "hand/arrived", "        return share if self._elapsed() < since + FRESH_S else None\n", "        return share\n"
+    ),
     "shared: what moved and lost is marked removed": shared(
         "hand/loading", "            if found.lost and found.share is not None:\n", "            if False:\n"
     ),

@@ -37,6 +37,7 @@ from mailismus.queue.providers.distributed.duties import Duties
 from mailismus.queue.providers.distributed.enqueue.steps import EnqueueClock, Enqueueing
 from mailismus.queue.providers.distributed.format.ids import ShareIds
 from mailismus.queue.providers.distributed.format.share import Share, ShareName
+from mailismus.queue.providers.distributed.hand.arrived import ArrivedShares
 from mailismus.queue.providers.distributed.hand.consuming import AreaConsumer, QueueTrouble
 from mailismus.queue.providers.distributed.hand.giving_back import LongGiveBacks
 from mailismus.queue.providers.distributed.hand.hand import Hand
@@ -188,7 +189,8 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
         return not circuits.objects.is_cut
 
     ahead = ContentAhead(stores.objects, kept, lambda spool_id: spool_id in hand.index.messages, may_fetch, reactor)
-    loading = TriggerLoading(hand, stores, owning, lease, counts, reactor, own_clock, ahead.want)
+    arrived = ArrivedShares(terms.elapsed)
+    loading = TriggerLoading(hand, stores, owning, lease, counts, reactor, own_clock, arrived, ahead.want)
     trouble = QueueTrouble(later.missing, later.stuck)
     consumers = tuple(
         AreaConsumer(stores.broker, area, terms.prefetch, reactor, loading.add, hand.drop_lost, trouble) for area in Area
@@ -210,7 +212,9 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
     def may_try(spool_id: SpoolId) -> bool:
         return hand.index.messages.get(spool_id) is None or (lease.is_sure and hand.may_try(spool_id, terms.elapsed()))
 
-    parts = CommitParts(reactor, now, view.writing, ids, enqueueing, settling, firing, hand, loading, kept, counts, may_try)
+    parts = CommitParts(
+        *(reactor, now, view.writing, ids, enqueueing, settling, firing, hand, loading, kept, arrived, counts, may_try)
+    )
     commits = Commits(parts)
     starts = Starts(rows, view.reading, now, terms.keep_s)
     searching = Searching(rows, hand, starts, finding, new_id, now)

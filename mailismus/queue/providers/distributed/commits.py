@@ -35,6 +35,7 @@ from mailismus.queue.providers.distributed.enqueue.plan import Arrived
 from mailismus.queue.providers.distributed.enqueue.steps import Enqueued, Enqueueing, EnqueueRefused
 from mailismus.queue.providers.distributed.format.marks import WHOLE, removed_mark
 from mailismus.queue.providers.distributed.format.share import Blob, Share
+from mailismus.queue.providers.distributed.hand.arrived import ArrivedShares
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.loading import TriggerLoading
 from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
@@ -81,6 +82,7 @@ class CommitParts:
     hand: Hand
     loading: TriggerLoading
     kept: KeptContents
+    arrived: ArrivedShares
     counts: CountKeeping
     may_try: Callable[[SpoolId], bool]
     """Whether what is here of a message may be tried."""
@@ -219,6 +221,7 @@ class Commits:
             return refused
         if done.plan.shares:
             parts.kept.keep(draft.spool_id, draft.content())
+            parts.arrived.keep(publication.share for publication in done.plan.publications)
         return done
 
     def _refuse(self, shares: Sequence[Share]) -> None:

@@ -8,6 +8,7 @@ Modules:
     hand        the shares and the index of their entries. Pure
     owning      whose the shares are: claims, and what is left to others
     reading     a share's rows and marks, from the database
+    arrived     new mail that came in here a moment ago. Pure
     rounds      the other bounces of a message
     loading     from triggers to entries, in their order, as far as there is room
     consuming   consumers of the broker's queues

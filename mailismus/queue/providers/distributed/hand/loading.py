@@ -26,10 +26,11 @@ from mailismus.queue.providers.distributed.format.marks import name_of, removed_
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.format.tables import DEAD
 from mailismus.queue.providers.distributed.format.trigger import read_trigger
+from mailismus.queue.providers.distributed.hand.arrived import ArrivedShares
 from mailismus.queue.providers.distributed.hand.hand import Hand
-from mailismus.queue.providers.distributed.hand.held import Delivered, HeldShare
+from mailismus.queue.providers.distributed.hand.held import Basis, Delivered, HeldShare
 from mailismus.queue.providers.distributed.hand.owning import OwnClock, Owned, Owning
-from mailismus.queue.providers.distributed.hand.reading import Condition, FoundShare, read_share
+from mailismus.queue.providers.distributed.hand.reading import Condition, FoundShare, read_marks, read_share
 from mailismus.queue.providers.distributed.hand.rounds import Beside, OtherBounces
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
@@ -76,12 +77,13 @@ class TriggerLoading:
         counts: CountKeeping,
         reactor: IReactorTime,
         clock: OwnClock,
+        arrived: ArrivedShares,
         comes: Callable[[Share], None],
     ) -> None:
         self._bounces = OtherBounces(stores.rows, hand, owning)
         self._hand, self._stores, self._owning, self._lease, self._counts = hand, stores, owning, lease, counts
         self._reactor, self._now, self._elapsed = reactor, clock.now, clock.elapsed
-        self._comes = comes
+        self._arrived, self._comes = arrived, comes
         self._line: deque[_Waiting] = deque()
         self._aside: dict[UUID, list[_Waiting]] = {}
         """Triggers of shares that are hidden."""
@@ -191,7 +193,7 @@ class TriggerLoading:
                 if waiting.numbers is None:
                     await self._owning.leave(waiting.held, [waiting.delivered])
                 return FoundShare(Condition.ELSEWHERE)
-            found = await read_share(self._stores.rows, waiting.held.name)
+            found = await self._read_rows(waiting)
             if found.lost and found.share is not None:
                 now = self._now()
                 writes = [removed_mark(waiting.held.name, number, now) for number in found.lost]
@@ -200,6 +202,14 @@ class TriggerLoading:
         except StoreFailure:
             return None
         return found
+
+    async def _read_rows(self, waiting: _Waiting) -> FoundShare:
+        """What is there of a share that is this server's. Raises `NotDone`."""
+        rows, held = self._stores.rows, waiting.held
+        share = self._arrived.take(held.name.enqueue_id)
+        if share is not None and waiting.is_new and held.basis is Basis.NEW:
+            return await read_marks(rows, share)
+        return await read_share(rows, held.name)
 
     async def _is_ours(self, waiting: _Waiting) -> bool:
         """Whether a share is this server's by now. Raises `NotDone`."""

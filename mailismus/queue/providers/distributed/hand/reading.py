@@ -52,15 +52,23 @@ async def read_share(rows: IRows, name: ShareName) -> FoundShare:
     shares = read_shares(name.place, found).shares
     if not shares:
         return FoundShare(Condition.DAMAGED if whole is None else Condition.OVER)
-    (share,) = shares
-    numbers = [entry.number for entry in share.message.entries]
-    left = frozenset(number for number in numbers if marks.of(name.enqueue_id, number) is None)
+    return await _found(rows, shares[0], marks)
+
+
+async def read_marks(rows: IRows, share: Share) -> FoundShare:
+    """Read what became of a share whose rows are known. Raises `NotDone`."""
+    return await _found(rows, share, Marks(await rows_of(rows, DELETED, share.name)))
+
+
+async def _found(rows: IRows, share: Share, marks: Marks) -> FoundShare:
+    name = share.name.enqueue_id
+    left = frozenset(entry.number for entry in share.message.entries if marks.of(name, entry.number) is None)
     if not left:
         return FoundShare(Condition.OVER, share)
     lost = await _lost(rows, share, left)
     if lost is None:
         return FoundShare(Condition.UNDER_WAY, share)
-    is_split = marks.is_any_moved(name.enqueue_id)
+    is_split = marks.is_any_moved(name)
     return FoundShare(Condition.LIVES if left - lost else Condition.OVER, share, left - lost, lost, is_split)
 
 

@@ -14,6 +14,8 @@ from mailismus.queue.providers.distributed.identity.epochs import COUNTER_BITS
 from mailismus.queue.providers.distributed.stores.rows import IRows, Key, Row
 
 PAGE = 1000
+MOST_EPOCHS = 1000
+"""Of other servers, of which it is kept where they begin."""
 
 
 class ShareFinding:
@@ -27,13 +29,33 @@ class ShareFinding:
         own_slice: Callable[[SpoolId], float | None] = lambda spool_id: None,
     ) -> None:
         self._rows, self._bucket_counts, self._own_slice = rows, bucket_counts, own_slice
+        self._others: dict[int, float] = {}
 
     async def has_index(self, share: Share) -> bool:
         """Whether a message that is this share alone has a row of the index. Raises `NotDone`."""
         message, start = share.message, share.name.place.slice_start
-        if share.area is Area.INCOMING and self._own_slice(message.spool_id) == start:
+        if share.area is Area.INCOMING and await self._known_start(message.spool_id) == start:
             return False
         return bool(await self._rows.rows(MAILS, (to_signed(message.spool_id),), None, 1))
+
+    async def _known_start(self, spool_id: SpoolId) -> float | None:
+        """Where the epoch of a message begins, which never changes; read once."""
+        own, epoch = self._own_slice(spool_id), spool_id >> COUNTER_BITS
+        if own is not None:
+            return own
+        if epoch not in self._others:
+            start = await self._start_of(spool_id)
+            if start is None:
+                return None
+            if len(self._others) >= MOST_EPOCHS:
+                del self._others[next(iter(self._others))]
+            self._others[epoch] = start
+        return self._others[epoch]
+
+    async def _start_of(self, spool_id: SpoolId) -> float | None:
+        row = await self._rows.row(EPOCHS, (spool_id >> COUNTER_BITS,)) if spool_id < 1 << 63 else None
+        start = None if row is None else row["slice_start"]
+        return float(start) if isinstance(start, int | float) else None
 
     async def shares_of(self, spool_id: SpoolId) -> list[ShareName]:
         """Those that may have entries. Raises `NotDone`."""
@@ -56,12 +78,11 @@ class ShareFinding:
             after = (rows[-1]["enqueue_id"],)
 
     async def _by_epoch(self, spool_id: SpoolId) -> list[ShareName]:
-        row = await self._rows.row(EPOCHS, (spool_id >> COUNTER_BITS,)) if spool_id < 1 << 63 else None
-        start = None if row is None else row["slice_start"]
-        if not isinstance(start, int | float):
+        start = await self._start_of(spool_id)
+        if start is None:
             return []
         for bucket in sorted({bucket_of(spool_id, count) for count in self._bucket_counts()}):
-            place = SharePlace(Area.INCOMING.value, float(start), bucket)
+            place = SharePlace(Area.INCOMING.value, start, bucket)
             names = await self._in_partition(spool_id, place)
             if names:
                 return [ShareName(place, name) for name in names]
