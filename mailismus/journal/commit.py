@@ -109,6 +109,8 @@ class GroupCommit:
         self._is_looking = False
         self.applied_sequence = writer.sequence
         """Of the last batch whose result all items know. The journal's thread may be ahead: `writer.sequence`."""
+        self.written = Written(0, 0, writer.sequence)
+        """Where the batch lies whose items are told now, or were last."""
         self.batches = 0
         """Batches made durable."""
         self.items = 0
@@ -268,6 +270,7 @@ class GroupCommit:
                 self._log.info("The journal goes on in a fresh segment.")
         if self._waiting:
             self._go_on()  # the disk works while replies are sent
+        self.written = written
         segment, offset = written.segment, written.offset
         for item in batch:
             try:

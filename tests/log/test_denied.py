@@ -6,6 +6,7 @@ import pytest
 
 from mailismus.errors import StartError
 from mailismus.mail.ids import QueueId, SpoolId
+from mailismus.queue.interface import Area
 from mailismus.queue.providers.log.control.compaction import Compaction
 from tests.log.story import Story
 
@@ -107,3 +108,27 @@ def test_what_a_barrier_failed_for_does_not_come_back(story: Story) -> None:
     turn_over(story)
     story.crash()
     assert story.bench.take_ids() == []
+
+
+def test_an_envelope_in_the_batch_that_denies_what_failed_ends_with_its_last_entry(story: Story) -> None:
+    """Nothing lives in the failed segment: the new one begins with a record of its own, before the kept settlement."""
+    bench = story.bench
+    bench.put()
+    (queue_id,) = bench.take_ids()
+    story.complete_segment()
+    failed: list[str] = []
+
+    def fault(act: str, path: str) -> OSError | None:
+        if act == "sync" and path.endswith(".mqj") and not failed:
+            failed.append(path)
+            return OSError(5, "bad disk")
+        return None
+
+    story.harness.disk.fault = fault
+    bench.defer([queue_id], bench.now())
+    assert failed
+    assert bench.take_ids(Area.DEFERRED) == [queue_id]
+    bench.remove([queue_id])
+    story.crash()
+    bench.wait(story.queue.parts.learning.learn())
+    assert bench.take_ids(Area.DEFERRED) == []

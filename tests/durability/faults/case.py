@@ -238,7 +238,10 @@ def deliver_something(world: World) -> None:
 def quiet(world: World) -> None:
     """A minute later nothing is open, under way, or in doubt."""
     world.later(60)
-    world.settle_down(1)
+    for _ in range(3):  # a round may be under way at any moment, and leave a worker something to close
+        world.settle_down(1)
+        if not world.idle_files() and not world.unrest():
+            break
     manager = world.manager
     assert manager is not None
     if manager.in_doubt:

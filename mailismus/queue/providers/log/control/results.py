@@ -36,25 +36,14 @@ class LogResults:
     ) -> None:
         self._ledger, self._commits, self._refused = ledger, commits, refused
         self._waiters, self._reactor, self._now = waiters, reactor, now
-        self._base = -1
-        """Offset in the file of the first record of the batch that is being told of; -1: none is."""
-        self._sequence = 0
-        """Its sequence number."""
         self.ended = EndedCommits()
 
     # called by items
 
-    def _begin_batch(self, offset: int) -> int:
-        self._base = offset
-        self._sequence = self._commits.applied_sequence + 1
-        return offset
-
     def message_is_durable(self, item: LogMessageItem, segment: int, offset: int) -> None:
-        base = self._base
-        if base < 0:
-            base = self._begin_batch(offset)
+        batch = self._commits.written
         item.draft.keep()
-        self._ledger.arrive_new(item, self._sequence, offset - base, segment, offset, self._now())
+        self._ledger.arrive_new(item, batch.sequence, offset - batch.offset, segment, offset, self._now())
         self.ended.add(item, ())
 
     def message_has_failed(self, item: LogMessageItem, error: OSError) -> None:
@@ -62,10 +51,9 @@ class LogResults:
         self.ended.fail(item, as_unavailable(error))
 
     def commit_is_durable(self, item: LogCommitItem, segment: int, offset: int) -> None:
-        base = self._base
-        if base < 0:
-            base = self._begin_batch(offset)
-        ledger, now, sequence = self._ledger, self._now(), self._sequence
+        batch = self._commits.written
+        base, sequence = batch.offset, batch.sequence
+        ledger, now = self._ledger, self._now()
         for draft in item.drafts:
             draft.keep()
         for new in item.messages:
@@ -85,20 +73,15 @@ class LogResults:
         self.ended.fail(item, as_unavailable(error))
 
     def move_is_durable(self, item: MoveItem, segment: int, offset: int) -> None:
-        base = self._base
-        if base < 0:
-            base = self._begin_batch(offset)
-        self._ledger.move(item, self._sequence, base, segment, offset, self._now())
+        batch = self._commits.written
+        self._ledger.move(item, batch.sequence, batch.offset, segment, offset, self._now())
 
     def starts_are_durable(self, item: StartItem, segment: int, offset: int) -> None:
-        if self._base < 0:
-            self._begin_batch(offset)
-        self._ledger.start(item.envelopes, self._sequence)
+        self._ledger.start(item.envelopes, self._commits.written.sequence)
 
     # batches
 
     def on_durable(self) -> None:
-        self._base = -1
         self.ended.tell()
 
     def on_failed(self) -> Sequence[IItem]:
