@@ -15,6 +15,7 @@ Modules, leaves first:
     message       the message on standard input
     drop          a message into the drop directory
     sending       to the server, or into the drop directory
+    line_ends     line ends of `sendmail -bs`. Pure
     smtp_session  `sendmail -bs`
     command       the commands
     shelf         the drop directory as the server sees it

@@ -1,8 +1,9 @@
 """`sendmail -bs`: SMTP on standard input and output, with or without a server. Blocks.
 
-    stdin -> the engine of SMTP -> kept here -> handed over as any message (`sending`) -> 250 when it is durable
+    stdin -> line ends -> the engine of SMTP -> kept here -> handed over as any message (`sending`) -> 250 when it is durable
 
-*Rules*: the commands, their grammar and limits are the server's own engine. Nothing of the message is changed.
+*Rules*: the commands, their grammar and limits are the server's own engine. Nothing of the message is changed. A program
+that ends in the middle hears so by the exit code: it may have read no reply.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from mailismus.config.values.settings import ProgramSettings
 from mailismus.errors import StartError
 from mailismus.maildir.conversion import Conversion
 from mailismus.observe.text import plain
+from mailismus.sendmail.line_ends import LineEnds
 from mailismus.sendmail.message import keep
 from mailismus.smtp import replies
 from mailismus.smtp.server.engine import ServerEngine
@@ -22,6 +24,8 @@ from mailismus.smtp.server.limits import ServerLimits
 from mailismus.smtp.server.state import ServerState
 
 _READ_BYTES = 1 << 16
+_OUTSIDE = frozenset((ServerState.FRESH, ServerState.GREETED, ServerState.REFUSED))
+"""States without a transaction."""
 _MOST_ERRORS = 100
 
 Hand = Callable[[bytes, Sequence[bytes], BinaryIO, int], str]
@@ -88,11 +92,16 @@ class _Collecting:
 
 
 def speak(settings: ProgramSettings, read: Callable[[int], bytes], write: Callable[[bytes], object], hand: Hand) -> None:
-    """Speak until the program says QUIT or closes its end. Raises OSError."""
+    """Speak until the program says QUIT or closes its end. Raises OSError, `StartError` where it ends in the middle."""
     limits = ServerLimits(settings.announcehost, settings.maxmsgsize, _MOST_ERRORS, max_refused=0)
-    engine = ServerEngine(limits, _Collecting(settings, hand))
+    engine, ends = ServerEngine(limits, _Collecting(settings, hand)), LineEnds()
     write(replies.greeting(settings.announcehost))
-    while engine.state is not ServerState.CLOSED and (data := read(_READ_BYTES)):
-        write(engine.receive(data))
+    while engine.state is not ServerState.CLOSED:
+        data = read(_READ_BYTES)
+        if not data:
+            if engine.state not in _OUTSIDE or not engine.is_ready or ends.has_half_a_line:
+                raise StartError(os.EX_DATAERR, "standard input ended in the middle of a command or message, which is lost")
+            return
+        write(engine.receive(ends.convert(data)))
         while engine.has_more:
             write(engine.receive(b""))

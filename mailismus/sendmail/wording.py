@@ -21,7 +21,8 @@ options:
   -f SENDER    sender of the envelope, who gets reports; '' for none
   -r SENDER    the same
   -F NAME      full name of the sender, for a message without From
-  -bs -bp -bm  speak SMTP; list the queue; send (the default)
+  -bs          speak SMTP; lines end as the first one does, with CR LF or LF
+  -bp -bm      list the queue; send (the default)
   -q           make deferred mail due; -qIID, -qRTEXT, -qSTEXT: of an id, or
                with the text in the recipient or sender
   -N -R -V     notification, return and id of the envelope (RFC 3461): checked,
@@ -37,7 +38,8 @@ exit codes:
   0   the message is durable
   64  wrong usage, or an address is none
   65  the message or a recipient is refused: unknown, too large, NUL or bare CR,
-      too many recipients, a header that can't be read
+      too many recipients, a header that can't be read; with -bs: the input
+      ended in the middle
   69  -q needs the running server, and there is none
   74  input or output failed
   75  neither the server nor the drop directory takes the message now

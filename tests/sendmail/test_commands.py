@@ -95,10 +95,17 @@ def test_smtp_goes_the_same_ways(place: Place) -> None:
     with place.server():
         done = place.run("sendmail", "-bs", message=text % 1)
         assert re.search(rb"\n250 2.0.0 Ok: taken as [0-9A-F]{16}\r\n", done.stdout)
-    assert b"\n250 2.0.0 Ok: taken as 1" in place.run("sendmail", "-bs", message=text % 2).stdout
+    assert b"\n250 2.0.0 Ok: taken as 1" in place.run("sendmail", "-bs", message=(text % 2).replace(b"\r", b"")).stdout
     with place.server():
         mail = place.wait_for_mail(2)
     assert all(one.endswith(b"\n\n.\n") for one in mail)
+
+
+def test_smtp_that_ends_in_the_middle_is_no_success(stopped: Place) -> None:
+    done = stopped.run("sendmail", "-bs", message=b"EHLO x\nMAIL FROM:<joe@our.example>\nRCPT TO:<joe>\nDATA\nhalf\n")
+    assert done.returncode == os.EX_DATAERR
+    assert b"standard input ended in the middle" in done.stderr
+    assert stopped.dropped() == []
 
 
 @pytest.mark.parametrize(
