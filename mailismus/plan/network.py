@@ -6,6 +6,7 @@ takes for each command. So one event stands for a command, or a group of pipelin
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable
 
 from twisted.internet.error import ConnectionDone, ConnectionLost, ConnectionRefusedError, TimeoutError  # noqa: A004
@@ -20,7 +21,9 @@ SINGLE_REPLIES_S = 5.0
 
 
 _DONE, _LOST = Failure(ConnectionDone()), Failure(ConnectionLost())  # type: ignore[no-untyped-call]  # Twisted's
-_REFUSED, _TIMED_OUT = Failure(ConnectionRefusedError()), Failure(TimeoutError())  # type: ignore[no-untyped-call]  # as above
+_REFUSED = Failure(ConnectionRefusedError(errno.ECONNREFUSED))  # type: ignore[no-untyped-call]  # as above
+"""With the number, as a real one has it: the deliverer's words are the system's."""
+_TIMED_OUT = Failure(TimeoutError())  # type: ignore[no-untyped-call]  # as above
 _GREETING = b"220 mx.example\r\n"
 _EHLO = b"250-mx.example\r\n250-PIPELINING\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n250 SIZE 0\r\n"
 _EHLO_PLAIN = _EHLO.replace(b"250-PIPELINING\r\n", b"")

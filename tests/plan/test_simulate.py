@@ -165,6 +165,13 @@ def test_a_dead_host_stays_dead_and_its_mail_expires() -> None:
     assert "does not answer" in found.reasons
 
 
+def test_a_refused_connection_is_told_in_the_words_of_the_server() -> None:
+    known = samples.habits(hop("b.example"), host(), (dead_line(),))
+    found = only(simulate(snapshot(backlog(b"b.example", 5)), known, samples.settings(), attrs.evolve(HOUR, until_s=600.0)))
+    assert found.left == 5
+    assert found.reasons[-1].endswith("failed: Connection refused")
+
+
 def test_a_host_that_is_left_out_leaves_its_mail_to_others() -> None:
     labels = ("mx1.b.example[192.0.2.1]:25", "mx2.b.example[192.0.2.2]:25")
     known = samples.habits(hop("b.example", labels=labels), host())
