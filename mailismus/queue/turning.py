@@ -1,9 +1,17 @@
-"""A reactor of its own for a command, turned while the command waits for something: it may wait several times."""
+"""A reactor of its own for a command, turned while the command waits for something: it may wait several times.
+
+*Rules*: Ctrl-C is heard between two turns. Within one it would be raised in whatever callback runs, which Twisted takes for
+a failure of that callback.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar, cast
+import signal
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, TypeVar, cast
 
 from twisted.internet.defer import Deferred
 from twisted.internet.epollreactor import EPollReactor
@@ -37,22 +45,54 @@ class TurnedReactor:
 
     def wait(self, deferred: Deferred[T]) -> T:
         """Return its result, or raise its failure."""
+        return self._turn(lambda: deferred)
+
+    def run(self, work: Callable[[], Coroutine[Deferred[Any], Any, T]]) -> T:
+        """Return the result of this coroutine, or raise its error."""
+        return self._turn(lambda: Deferred.fromCoroutine(work()))
+
+    def _turn(self, begin: Callable[[], Deferred[T]]) -> T:
         results: list[T] = []
         failures: list[Failure] = []
-        deferred.addCallbacks(results.append, failures.append)
-        while not results and not failures:
-            try:
+        with _heard_later() as pressed:
+            begin().addCallbacks(results.append, failures.append)
+            while not results and not failures:
                 self._reactor.iterate(TURN_S)
-            except KeyboardInterrupt:
-                act, self._interrupt = self._interrupt, None
-                if act is None:
-                    raise
-                act()
+                if pressed:
+                    pressed.clear()
+                    self._be_interrupted()
+        if pressed:  # behind the last turn
+            self._be_interrupted()
         if failures:
             failures[0].raiseException()
         return results[0]
+
+    def _be_interrupted(self) -> None:
+        act, self._interrupt = self._interrupt, None
+        if act is None:
+            raise KeyboardInterrupt
+        act()
 
     def close(self) -> None:
         """End the threads. Harmless when repeated; nothing is waited for afterwards."""
         if self._threads.started:
             self._threads.stop()
+
+
+@contextmanager
+def _heard_later() -> Iterator[list[int]]:
+    """Collect Ctrl-C in place of raising it, where this process hears it by the usual exception."""
+    pressed: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        pressed.append(number)
+
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield pressed
+        return
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

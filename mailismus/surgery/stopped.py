@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Generator
 
 import attrs
-from twisted.internet.defer import Deferred
 
 from mailismus.admin.model.left_out import left_out
+from mailismus.admin.protocol.acting import ACT, RESUME, UNDO
 from mailismus.admin.protocol.wire import Refusal, Request, decode
 from mailismus.admin.server.acting import begin_acting
 from mailismus.admin.server.answers import LookableQueue, VerbAnswer
@@ -37,6 +37,23 @@ OpenForActs = Callable[[QueueReactor], StoppedActing]
 """Opens the queue. Raises `StartError`: 75 where another process holds it."""
 
 
+_GOING = frozenset((ACT, UNDO, RESUME))
+"""Verbs whose answer ends behind the slice under way, and not before."""
+
+
+class _Ending:
+    """What Ctrl-C does to an answer, once."""
+
+    def __init__(self, answer: VerbAnswer) -> None:
+        self._answer = answer
+        self.is_interrupted = False
+
+    def interrupt(self) -> None:
+        """Note it, and end the answer behind the slice under way."""
+        self.is_interrupted = True
+        self._answer.close()
+
+
 class StoppedSession:
     """Requests about acts of a stopped queue. It is opened by the first one, and held until `close`: for the rest of a
     process, which need not close files that only its end closes."""
@@ -48,14 +65,19 @@ class StoppedSession:
 
     def ask(self, request: Request) -> Generator[dict[str, object], None, None]:
         """Yield the lines of the answer. Closing interrupts an act. Raises `StartError`: 74 at the end where a part of the
-        queue could not be read."""
+        queue could not be read; `KeyboardInterrupt`, of an act behind its slice."""
         acting, turns = self._opened(), self._turns
         answer: VerbAnswer | None = None
         try:
             answer = begin_acting(request, acting.manager, time.time(), acting.acts, os.getuid())
-            turns.on_interrupt(answer.close)
-            while (part := turns.wait(Deferred.fromCoroutine(answer.next()))) is not None:
+            ending = _Ending(answer)
+            turns.on_interrupt(ending.interrupt)
+            while (part := turns.run(answer.next)) is not None:
                 yield from map(decode, part)
+                if ending.is_interrupted and request.verb not in _GOING:
+                    break
+            if ending.is_interrupted:
+                raise KeyboardInterrupt
         except Refusal as refusal:
             raise StartError(refusal.status, refusal.text) from None
         finally:

@@ -16,7 +16,9 @@ from mailismus.admin.commands import acts as acts_command
 from mailismus.admin.protocol.acting import ShownAct
 from mailismus.disk.posix import PosixDisk
 from mailismus.disk.worker import ThreadPool
+from mailismus.errors import StartError
 from mailismus.mail.ids import format_spool_id
+from mailismus.queue.acts.act import Act, ActKind, ActState, Order
 from mailismus.queue.acts.act_file import ActFile
 from mailismus.queue.acts.acts import Acts, KeepSettings
 from mailismus.queue.interface import Area
@@ -102,6 +104,42 @@ def test_deleted_mail_is_listed_where_it_is_asked_for_and_comes_back(
     assert world.run("queue", "undo", "a1") == 0
     assert capsys.readouterr().out.splitlines() == ["A1 undone: 1 entry restored"]
     assert areas(acting) == {"incoming": 1}
+
+
+@pytest.mark.parametrize(
+    ("keep", "told"),
+    [
+        (KeepSettings(60.0, 0), None),
+        (KeepSettings(60.0, 10**6), None),
+        (
+            KeepSettings(0.0, 10**6),
+            "nothing of it is kept, by <undo> and <undospace>: it is gone at once, and can't be undone",
+        ),
+        (KeepSettings(60.0, 7), "7 B of 1.0 kB are kept, by <undospace>: the rest is gone at once, and can't be undone"),
+    ],
+)
+def test_a_deletion_says_before_what_no_undoing_brings_back(
+    world: World, acting: Running, capsys: pytest.CaptureFixture[str], keep: KeepSettings, told: str | None
+) -> None:
+    assert acting.task._sessions.acts is not None
+    acting.task._sessions.acts.reload(keep)
+    acting.put(b"a@x.example", b"b@x.example")
+    for words in (("delete",), ("delete", "--limit", "1"), ("hold",)):
+        assert world.run("queue", *words, "--all", "--reason", "x", "--dry-run") == 0
+        lines = capsys.readouterr().out.splitlines()
+        wanted = told if words[0] == "delete" and ("--limit" not in words or not keep.kept_s) else None
+        assert lines[2 + ("--limit" in words) :] == ([] if wanted is None else [wanted]), words
+
+
+def test_an_act_that_is_undone_again_tells_what_came_back_now(
+    world: World, acting: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    acting.put(b"a@x.example")
+    world.run("queue", "hold", "--all", "--reason", "sick")
+    world.run("queue", "undo", "A1")
+    capsys.readouterr()
+    assert world.run("queue", "undo", "A1") == 0
+    assert capsys.readouterr().out == "A1 undone: 0 entries restored now, 1 in all\n"
 
 
 def test_acts_are_listed(world: World, acting: Running, capsys: pytest.CaptureFixture[str]) -> None:
@@ -201,6 +239,87 @@ def test_ctrl_c_says_how_to_go_on(
     with pytest.raises(KeyboardInterrupt):
         world.run("queue", *words)
     assert capsys.readouterr().out.splitlines()[-1] == told
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "state", "said", "told"),
+    [
+        (
+            ("hold", "--all", "--reason", "sick"),
+            "act",
+            ActState.RUNNING,
+            "A1: 0 entries held",
+            "A1 is not complete: the server stops, and its next start goes on",
+        ),
+        (
+            ("hold", "--all", "--reason", "sick"),
+            "act",
+            ActState.INTERRUPTED,
+            "A1: 0 entries held",
+            "A1 is interrupted; to go on: mailismus queue acts --resume A1; to take it back: mailismus queue undo A1",
+        ),
+        (
+            ("undo", "A1"),
+            "go_on",
+            ActState.UNDOING,
+            "A1 being undone: 0 entries restored so far",
+            "The undoing of A1 is interrupted; to go on: mailismus queue undo A1",
+        ),
+    ],
+)
+def test_what_is_not_complete_is_no_success(
+    world: World,
+    acting: Running,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    name: str,
+    state: ActState,
+    said: str,
+    told: str,
+) -> None:
+    act = Act(1, Order(ActKind.HOLD, 0, (), "sick"), 1.0, state)
+    monkeypatch.setattr(acts_command, name, lambda *arguments, **more: (one for one in [ShownAct(act)]))
+    assert world.refusal("queue", *words) == (75, told)
+    assert capsys.readouterr().out.splitlines()[-1] == said
+
+
+def test_a_server_that_goes_away_leaves_a_word_about_the_act(
+    world: World, acting: Running, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*arguments: object, **more: object) -> Iterator[ShownAct]:
+        yield ShownAct(Act(1, Order(ActKind.HOLD, 0, (), "sick"), 1.0))
+        raise StartError(69, "it is gone")
+
+    out = Terminal()
+    monkeypatch.setattr(acts_command, "act", broken)
+    monkeypatch.setattr(sys, "stdout", out)
+    assert world.refusal("queue", "hold", "--all", "--reason", "sick") == (69, "it is gone")
+    *_, progress, last = out.getvalue().split("\r")
+    assert progress.strip() == ""  # no progress is left in front of the words
+    assert last == "A1 is not complete; how far it has come: mailismus queue acts\n"
+
+
+def test_ctrl_c_and_ctrl_d_at_the_question_change_nothing(
+    world: World, acting: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(size: int = -1) -> str:
+        raise KeyboardInterrupt
+
+    interrupted = Terminal()
+    monkeypatch.setattr(interrupted, "readline", interrupt)
+    acting.put(*(b"a%d@x.example" % number for number in range(101)))
+    for answers in (interrupted, Terminal("")):
+        out = Terminal()
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(sys, "stdin", answers)
+        if answers is interrupted:
+            with pytest.raises(KeyboardInterrupt):
+                world.run("queue", "hold", "--all", "--reason", "sick")
+        else:
+            world.run("queue", "hold", "--all", "--reason", "sick")
+        assert out.getvalue().endswith("[y/N] \nNothing was changed.\n")
+    assert areas(acting) == {"incoming": 101}
 
 
 @pytest.mark.parametrize(("answer", "held"), [("y\n", 101), ("n\n", 0), ("", 0)])

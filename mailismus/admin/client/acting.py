@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 import attrs
 
 from mailismus.admin.client.source import QueueSource
-from mailismus.admin.protocol.acting import ACT, ACTS, PREVIEW, RESUME, UNDO, ShownAct, decode_act, encode_order
+from mailismus.admin.protocol.acting import ACT, ACTS, PREVIEW, RESUME, UNDO, ShownAct, decode_act, decode_room, encode_order
 from mailismus.admin.protocol.wire import Request, WireError, decode_row, decode_summary
 from mailismus.queue.acts.act import ActKind
 from mailismus.queue.interface import Summary
@@ -15,10 +15,12 @@ from mailismus.queue.interface import Summary
 
 @attrs.frozen
 class Preview:
-    """What an act would concern. `domains`: name and number of entries, most entries first."""
+    """What an act would concern. `domains`: name and number of entries, most entries first. `room_bytes`: of a deletion,
+    how much may be kept (0: nothing is); None: all."""
 
     summary: Summary
     domains: tuple[tuple[bytes, int], ...]
+    room_bytes: int | None = None
 
     @property
     def entries(self) -> int:
@@ -30,14 +32,21 @@ class Preview:
         """Their messages; one with entries in two areas counts in both."""
         return sum(count.messages for count in self.summary.areas.values())
 
+    @property
+    def stored_bytes(self) -> int:
+        """Their contents as stored."""
+        return sum(count.stored_bytes for count in self.summary.areas.values())
+
 
 def preview(source: QueueSource, kind: ActKind, words: Sequence[str], to: str = "") -> Preview:
     """Return what an act would concern now. `to`: where a redirection would lead. Raises `StartError`."""
     lines = list(source.ask(Request(PREVIEW, tuple(words), order=encode_order(kind, to=to))))
     if not lines:
         raise WireError("the server gave no counts")
-    rows = [decode_row(line) for line in lines[1:]]
-    return Preview(decode_summary(lines[0]), tuple((name, counts[0]) for name, counts in rows))
+    summary, rest = decode_summary(lines[0]), lines[1:]
+    room_bytes = decode_room(rest[0]) if rest else None
+    rows = [decode_row(line) for line in (rest if room_bytes is None else rest[1:])]
+    return Preview(summary, tuple((name, counts[0]) for name, counts in rows), room_bytes)
 
 
 def act(

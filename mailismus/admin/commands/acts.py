@@ -27,7 +27,7 @@ from mailismus.admin.render.listing import due_moment
 from mailismus.config.values.units import UnitError, parse_time_ms
 from mailismus.errors import StartError
 from mailismus.mail.ids import parse_act_name
-from mailismus.observe.amounts import moment
+from mailismus.observe.amounts import moment, size
 from mailismus.observe.text import shown
 from mailismus.queue.acts.act import UNDOABLE, ActKind, ActState
 from mailismus.queue.filter import ARRIVAL_FORMS, FilterError, parse_arrival_filter
@@ -47,6 +47,8 @@ _DONE = {
     ActKind.HOLD_INCOMING: "held",
 }
 _UNDO_STATES = frozenset((ActState.UNDOING, ActState.UNDONE))
+_INCOMPLETE = frozenset((ActState.RUNNING, ActState.INTERRUPTED, ActState.UNDOING))
+"""States in which an answer ends that is not complete: the server stops, or somebody else has interrupted the act."""
 _FORM = "%Y-%m-%d %H:%M:%S"
 
 
@@ -141,6 +143,17 @@ def _preview_lines(found: Preview, limit: int | None) -> Iterator[str]:
         yield f"{rest:>10}  (in {len(found.domains) - MOST_DOMAINS} more domains)"
     if limit is not None and limit < found.entries:
         yield f"at most {limit} of them, by --limit"
+    if found.room_bytes is not None and found.entries:
+        yield from _loss_lines(found, found.room_bytes, limit)
+
+
+def _loss_lines(found: Preview, room_bytes: int, limit: int | None) -> Iterator[str]:
+    """Say before a deletion what of it no undoing brings back."""
+    if not room_bytes:
+        yield "nothing of it is kept, by <undo> and <undospace>: it is gone at once, and can't be undone"
+    elif room_bytes < found.stored_bytes and (limit is None or limit >= found.entries):
+        kept, whole = size(room_bytes), size(found.stored_bytes)
+        yield f"{kept} of {whole} are kept, by <undospace>: the rest is gone at once, and can't be undone"
 
 
 def _is_wanted(kind: ActKind, count: int, out: TextIO) -> bool:
@@ -149,26 +162,48 @@ def _is_wanted(kind: ActKind, count: int, out: TextIO) -> bool:
         return True
     out.write(f"{kind.value} {count} entries? [y/N] ")
     out.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    try:
+        answer = sys.stdin.readline()
+    except KeyboardInterrupt:
+        out.write("\nNothing was changed.\n")
+        raise
+    if not answer:  # Ctrl-D leaves the cursor behind the question
+        out.write("\n")
+    return answer.strip().lower() in ("y", "yes")
 
 
 def _watch(progress: Generator[ShownAct, None, None], total: int, out: TextIO) -> None:
-    """Show an act until it has gone over the queue, then what it did."""
-    shown_act: ShownAct | None = None
+    """Show an act until it has gone over the queue, then what it did. Raises `StartError`: 75 if it is not complete."""
+    first: ShownAct | None = None
+    found: ShownAct | None = None
     began_s = time.monotonic()
     terminal = ProgressLine(out)
     try:
         with closing(progress):
-            for shown_act in progress:
-                done = shown_act.act.restored if shown_act.act.state in _UNDO_STATES else shown_act.act.entries
+            for found in progress:
+                first = first or found
+                done = found.act.restored if found.act.state in _UNDO_STATES else found.act.entries
                 terminal.write(_progress(done, total, time.monotonic() - began_s))
     except KeyboardInterrupt:
-        out.write("\n" + _interrupted_line(shown_act) + "\n")
+        is_complete = found is not None and found.act.state not in _INCOMPLETE
+        out.write("\n" + ("It was complete already." if is_complete else _interrupted_line(found)) + "\n")
+        raise
+    except StartError:
+        terminal.end()
+        if found is not None:
+            out.write(f"{found.act.name} is not complete; how far it has come: mailismus queue acts\n")
+            out.flush()
         raise
     terminal.end()
-    if shown_act is not None:
-        for line in _result_lines(shown_act):
-            out.write(line + "\n")
+    if first is None or found is None:
+        return
+    for line in _result_lines(found, first.act.restored):
+        out.write(line + "\n")
+    if found.act.state in _INCOMPLETE:
+        out.flush()
+        has_stopped = found.act.state is ActState.RUNNING
+        stopped = f"{found.act.name} is not complete: the server stops, and its next start goes on"
+        raise StartError(os.EX_TEMPFAIL, stopped if has_stopped else _interrupted_line(found))
 
 
 def _progress(done: int, total: int, passed_s: float) -> str:
@@ -189,16 +224,19 @@ def _interrupted_line(found: ShownAct | None) -> str:
     return f"{one.name} is interrupted; to go on: {resume}{back}"
 
 
-def _result_lines(found: ShownAct) -> Iterator[str]:
+def _result_lines(found: ShownAct, restored_before: int) -> Iterator[str]:
+    """What an act has done; of an undoing: what was restored now, and before."""
     one = found.act
+    restored = _count(one.restored - restored_before, "entry", "entries") + " restored"
+    if restored_before:
+        restored += f" now, {one.restored} in all"
     if one.state is ActState.UNDOING:
-        yield f"{one.name} {one.state.value}: {_count(one.restored, 'entry', 'entries')} restored so far"
-        yield _interrupted_line(found)
+        yield f"{one.name} {one.state.value}: {restored} so far"
         return
     if one.state is ActState.UNDONE:
         left = one.entries - one.restored
         gone = f"; {left} {'is' if left == 1 else 'are'} not in its hands any more" if left > 0 else ""
-        yield f"{one.name} {one.state.value}: {_count(one.restored, 'entry', 'entries')} restored{gone}"
+        yield f"{one.name} {one.state.value}: {restored}{gone}"
         return
     if one.is_in_force:
         until = "" if one.until is None else f", until {due_moment(one.until, None, _FORM)}"
@@ -210,8 +248,6 @@ def _result_lines(found: ShownAct) -> Iterator[str]:
     if found.waiting:
         more, back = ("is", "if it comes back, it is") if found.waiting == 1 else ("are", "those that come back are")
         yield f"{found.waiting} more {more} out for delivery: {back} {_DONE[one.order.kind]} then"
-    if one.state is ActState.INTERRUPTED:
-        yield _interrupted_line(found)
 
 
 def _acts(source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:

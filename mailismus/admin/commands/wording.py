@@ -133,7 +133,10 @@ An act over a large queue goes in slices, beside deliveries. Ctrl-C interrupts
 it behind a slice: `queue acts --resume ACT` goes on. A crash of the server
 leaves each slice whole or not begun, and the next start goes on. Each act has
 a name (A7): see `mailismus queue acts`. Without a running server the stopped
-queue is opened under its lock (75 where another process has it)."""
+queue is opened under its lock (75 where another process has it).
+
+It ends with 75 too where the act is not complete: the server stops, or another
+command has interrupted it; with 69 where the server died, with 130 by Ctrl-C."""
 
 HOLD = (
     """\
@@ -162,7 +165,7 @@ DELETE = (
     """\
 Deletes entries without a word to their senders. They are kept in the area
 deleted for <undo>, as far as <undospace> allows, and `queue undo ACT` brings
-them back until then."""
+them back until then. Where not all can be kept it says so before it begins."""
     + _ACT
 )
 

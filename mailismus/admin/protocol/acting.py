@@ -2,7 +2,7 @@
 
 | verb | request | answer lines |
 |---|---|---|
-| `preview` | FILTER, `"order": {"kind", "to"}` | counts of what the act would concern, then one line a recipient's domain |
+| `preview` | FILTER, `"order": {"kind", "to"}` | counts of what it would concern, for a deletion the room, the domains |
 | `act` | FILTER, limit, `"order": {"kind", "reason", "for", "to"}` | the act, again and again until it is over |
 | `acts` | | the acts, a line each |
 | `undo`, `resume` | the name of an act in place of the FILTER | the act, again and again, as above |
@@ -52,6 +52,21 @@ def decode_order(order: Mapping[str, object], words: Sequence[str], limit: int |
         raise Refusal(os.EX_USAGE, "a time is a number of seconds above 0")
     to = _decode_target(order.get("to")) if known is ActKind.REDIRECT else ""
     return Order(known, uid, tuple(words), reason, limit, for_s, to)
+
+
+def encode_room(room_bytes: int) -> bytes:
+    """Return the line that says how many bytes of deleted mail may be kept; 0: nothing is."""
+    return encode({"room": room_bytes})
+
+
+def decode_room(value: Mapping[str, object]) -> int | None:
+    """Return the bytes of such a line; None: it is another line. Raises `WireError`."""
+    if "room" not in value:
+        return None
+    room_bytes = value["room"]
+    if not isinstance(room_bytes, int) or isinstance(room_bytes, bool):
+        raise WireError("a room is not as it should be")
+    return room_bytes
 
 
 def _decode_target(value: object) -> str:

@@ -10,7 +10,17 @@ from twisted.internet.defer import Deferred
 
 from mailismus.admin.model.shape import By, Row, ShapeCount
 from mailismus.admin.model.tally import Tally
-from mailismus.admin.protocol.acting import ACT, ACTS, PREVIEW, RESUME, UNDO, decode_name, decode_order, encode_act
+from mailismus.admin.protocol.acting import (
+    ACT,
+    ACTS,
+    PREVIEW,
+    RESUME,
+    UNDO,
+    decode_name,
+    decode_order,
+    encode_act,
+    encode_room,
+)
 from mailismus.admin.protocol.wire import Refusal, Request, encode_row, encode_summary
 from mailismus.admin.server.answers import LookableQueue, Search, VerbAnswer
 from mailismus.errors import StartError
@@ -28,9 +38,11 @@ ROWS = 100
 
 
 class PreviewAnswer:
-    """Counts of what an act would concern: by area, then by domain, most entries first."""
+    """Counts of what an act would concern: by area, then by domain, most entries first. `room_bytes`: how much of it may be
+    kept; None: all."""
 
-    def __init__(self, queue: LookableQueue, wanted: Filter, now: float) -> None:
+    def __init__(self, queue: LookableQueue, wanted: Filter, now: float, room_bytes: int | None = None) -> None:
+        self._room_bytes = room_bytes
         self.gaps = Gaps()
         self._search = Search(queue, wanted, self.gaps)
         self._tally, self._count = Tally(), ShapeCount(By.DOMAIN, now)
@@ -46,7 +58,8 @@ class PreviewAnswer:
         if not self._search.is_over:
             return []
         self._rows = list(self._count.shape().rows)
-        return [encode_summary(self._tally.summary(self.gaps.all()))]
+        room = [] if self._room_bytes is None else [encode_room(self._room_bytes)]
+        return [encode_summary(self._tally.summary(self.gaps.all())), *room]
 
     def close(self) -> None:
         """It holds nothing open."""
@@ -125,6 +138,7 @@ def begin_acting(request: Request, queue: LookableQueue, now: float, acts: Acts 
     if order.kind is ActKind.HOLD_INCOMING:
         raise Refusal(os.EX_USAGE, "a rule concerns mail to come: none of it is here to be counted")
     try:
-        return PreviewAnswer(queue, filter_of(Act(0, order, now)), now)
+        room_bytes = acts.room_bytes() if order.kind is ActKind.DELETE else None
+        return PreviewAnswer(queue, filter_of(Act(0, order, now)), now, room_bytes)
     except FilterError as error:
         raise Refusal(os.EX_USAGE, str(error)) from None

@@ -6,6 +6,7 @@ time; the others wait in FIFO order. After a failed write to that file no act be
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 
@@ -147,6 +148,13 @@ class Acts:
         run = self._runs.get(number)
         return run.waiting if run is not None else 0
 
+    def room_bytes(self) -> int | None:
+        """Return how many bytes more of deleted mail may be kept; 0: nothing is; None: all."""
+        if not self._settings.kept_s:
+            return 0
+        room_bytes = self._keep().room_bytes()
+        return None if room_bytes == math.inf else int(room_bytes)
+
     def pause(self) -> Deferred[None]:
         """Fires after the time between two looks at an act."""
         return deferLater(self._clock, LOOK_S)
@@ -225,8 +233,10 @@ class Acts:
         return run
 
     def _make_run(self, act: Act) -> ActRun:
-        keep = Keep(self._settings.kept_s, self._settings.most_bytes, self._used_bytes)
-        return ActRun(act, self._acting, keep, self._clock, self._throttle, self._on_change, self._is_undone)
+        return ActRun(act, self._acting, self._keep(), self._clock, self._throttle, self._on_change, self._is_undone)
+
+    def _keep(self) -> Keep:
+        return Keep(self._settings.kept_s, self._settings.most_bytes, self._used_bytes)
 
     def _is_undone(self, number: int) -> bool:
         act = self._acts.get(number)
