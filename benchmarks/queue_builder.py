@@ -22,7 +22,7 @@ from twisted.internet.task import deferLater, react
 
 from benchmarks.results import varied
 from benchmarks.stage.progress import say
-from benchmarks.stage.providers import add_option, chosen
+from benchmarks.stage.providers import DISTRIBUTED, add_option, chosen
 from benchmarks.stage.retried import DiskUse, Retrying
 from mailismus.config.read.load import Loader, load
 from mailismus.errors import Unavailable
@@ -129,7 +129,7 @@ async def main(reactor: Reactor, options: argparse.Namespace) -> None:
 def arguments() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.queue_builder")
-    add_option(parser)
+    add_option(parser, DISTRIBUTED)
     parser.add_argument("config", help="the server's configuration; it must be stopped")
     parser.add_argument("entries", type=int, help="how many, rounded down to whole messages")
     parser.add_argument("--recipients", type=int, default=RECIPIENTS, help="of each message (default: %(default)s)")

@@ -37,11 +37,14 @@ class Numbered:
     recipients: int
 
 
-def numbered(messages: int, size: Size, recipients: int, seed: int, first: int = 0) -> Iterator[Numbered]:
-    """The messages of a trial, 1 to `recipients` recipients each; their numbers begin with `first`. 0 messages: no end."""
+def numbered(
+    messages: int, size: Size, recipients: int, seed: int, first: int = 0, *, is_exact: bool = False
+) -> Iterator[Numbered]:
+    """The messages of a trial, 1 to `recipients` recipients each, or just so many; their numbers begin with `first`. 0
+    messages: no end."""
     rng = random.Random(seed)
     for number in range(first, first + messages) if messages else itertools.count(first):
-        yield Numbered(number, size.draw(rng), rng.randint(1, recipients))
+        yield Numbered(number, size.draw(rng), recipients if is_exact else rng.randint(1, recipients))
 
 
 class Refused(Exception):
@@ -200,7 +203,7 @@ class Generator:
 async def generate(options: argparse.Namespace, record: BinaryIO) -> None:
     """All sessions, every second of which pipelines."""
     size = Size(options.size, options.fixed)
-    source = numbered(options.messages, size, options.recipients, options.seed, options.first)
+    source = numbered(options.messages, size, options.recipients, options.seed, options.first, is_exact=options.exact)
     generator = Generator(record, options.port, source, options.rate)
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, generator.end)
     await asyncio.gather(*(generator.session(index % 2 == 1) for index in range(options.sessions)))
@@ -216,6 +219,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--size", type=int, default=4096, help="bytes of content: the largest, or with --fixed each")
     parser.add_argument("--fixed", action="store_true", help="all of one size, not log-uniform from 0")
     parser.add_argument("--recipients", type=int, default=1, help="1 to this many for each message")
+    parser.add_argument("--exact", action="store_true", help="each message has so many recipients, not 1 to so many")
     parser.add_argument("--sessions", type=int, default=50)
     parser.add_argument("--rate", type=float, default=0.0, help="messages a second (0: as fast as it goes)")
     parser.add_argument("--seed", type=int, default=1)

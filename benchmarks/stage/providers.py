@@ -68,18 +68,20 @@ CHUNK = ServedProvider(
     leftovers=("/todo/*", "/mess/*/*", "/info/*/*"),
     made=("",),
 )
+DISTRIBUTED = ServedProvider("distributed", twistd=CLUSTERED.twistd, command=CLUSTERED.command, leftovers=(), made=())
+"""Needs services; no option names it."""
 SERVED = {provider.name: provider for provider in (CLUSTERED, LOG, CHUNK, NAIVE)}
 
 
-def add_option(parser: argparse.ArgumentParser) -> None:
-    """Give a harness or benchmark the option `--provider`; its value is a name in `SERVED`."""
+def add_option(parser: argparse.ArgumentParser, *more: ServedProvider) -> None:
+    """Give a harness or benchmark the option `--provider`; its value is a name in `SERVED`, or of one more."""
     text = "whose queue (default: %(default)s; naive: one that loses mail, to show that this is seen)"
-    parser.add_argument("--provider", choices=[*SERVED], default=CLUSTERED.name, help=text)
+    parser.add_argument("--provider", choices=[*SERVED, *(one.name for one in more)], default=CLUSTERED.name, help=text)
 
 
 def chosen(options: argparse.Namespace) -> ServedProvider:
     """The provider that the option names."""
-    return SERVED[options.provider]
+    return {**SERVED, DISTRIBUTED.name: DISTRIBUTED}[options.provider]
 
 
 def links(options: argparse.Namespace) -> str:

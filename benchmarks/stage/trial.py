@@ -39,10 +39,13 @@ class Mix:
     size_bytes: int
     fixed: bool
     recipients: int
+    is_exact: bool = False
+    """Each has so many recipients, not 1 to so many."""
 
     def arguments(self) -> list[str]:
         """The generator's."""
         argv = ["--size", str(self.size_bytes), "--recipients", str(self.recipients)]
+        argv += ["--exact"] if self.is_exact else []
         return [*argv, "--fixed"] if self.fixed else argv
 
 

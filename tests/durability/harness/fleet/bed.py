@@ -21,7 +21,7 @@ from typing import Any
 import attrs
 
 from benchmarks.results.records import Acknowledged, Unanswered
-from benchmarks.stage.providers import CLUSTERED, ServedProvider
+from benchmarks.stage.providers import DISTRIBUTED, ServedProvider
 from benchmarks.stage.servers import TREE, Extras, Ours, Place
 from benchmarks.stage.trial import Mix, NextHop, Trial, administer
 from mailismus.queue.providers.distributed.setup import ALL_QUEUES
@@ -38,8 +38,8 @@ MESSAGES_A_SERVER = 100_000_000
 """Numbers set aside for each."""
 NAMES = ("one", "two", "three", "four")
 FAREWELL = (0, -signal.SIGTERM)
-_QUEUE = """<retry_delays>1s</retry_delays>
-<rabbitmq hosts="{hosts[rabbitmq]}" vhost="{facts[rabbitmq][vhost]}" username="{facts[rabbitmq][username]}"
+SOON = "<retry_delays>1s</retry_delays>"
+QUEUE = """<rabbitmq hosts="{hosts[rabbitmq]}" vhost="{facts[rabbitmq][vhost]}" username="{facts[rabbitmq][username]}"
   passwordfile="{secrets}/rabbitmq.secret"/>
 <cassandra hosts="{hosts[cassandra]}" datacenter="{facts[cassandra][datacenter]}" keyspace="{keyspace}" replication="1"/>
 <objects url="http://{hosts[swift]}" region="{facts[swift][region]}" bucket="{bucket}" username="{facts[swift][username]}"
@@ -209,7 +209,7 @@ def bed(root: Path, logs: Path, wanted: Wanted) -> Iterator[Bed]:
         for number, (name, made) in enumerate(trials.items()):
             hosts = wires.hosts(name, ports) if wires else {service: f"127.0.0.1:{port}" for service, port in ports.items()}
             names = {"keyspace": unique, "bucket": unique.replace("_", "-")}
-            queue = _QUEUE.format(hosts=hosts, facts=facts, secrets=root, **names)
+            queue = SOON + QUEUE.format(hosts=hosts, facts=facts, secrets=root, **names)
             server = Ours(name, extras=Extras(queue=queue, deliver=_DELIVER), provider=_provider(wanted.fault))
             stack.callback(server.close)
             directory = root / name / "server"
@@ -222,8 +222,8 @@ def bed(root: Path, logs: Path, wanted: Wanted) -> Iterator[Bed]:
 
 
 def _provider(fault: str) -> ServedProvider:
-    program = ("-m", "tests.durability.harness.fleet.faulty", fault) if fault else CLUSTERED.twistd
-    return ServedProvider("distributed", twistd=program, command=CLUSTERED.command, leftovers=(), made=())
+    program = ("-m", "tests.durability.harness.fleet.faulty", fault) if fault else DISTRIBUTED.twistd
+    return attrs.evolve(DISTRIBUTED, twistd=program)
 
 
 def _set_up(member: Member) -> None:
