@@ -10,6 +10,8 @@ Modules:
     reading     a share's rows and marks, from the database
     arrived     new mail that came in here a moment ago. Pure
     rounds      the other bounces of a message
+    waiting     a trigger that waits, and those that wait because another server may have their share
+    line        triggers that are loaded side by side, so many of them. Pure
     loading     from triggers to entries, in their order, as far as there is room
     consuming   consumers of the broker's queues
     leaving     a clean stop leaves what is here to others

@@ -2,18 +2,15 @@
 
 *Rules*: a message that no Mailismus has written, or that names a share of which nothing is there, goes to the dead queue;
 not that of a due row whose share may have been cleaned up.
-While the database is away triggers wait. What moved and lost against another share is marked removed. New mail that another
-server was told of, or may have been, waits until that one begins nothing of it any more without a claim; not where no other
-server has a lease. Whatever is claimed is read behind the claim.
+While the database is away triggers wait. What moved and lost against another share is marked removed. Whatever is claimed is
+read behind the claim. New mail that needs no claim waits behind none that does: it has a line of its own.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -29,38 +26,25 @@ from mailismus.queue.providers.distributed.format.trigger import read_trigger
 from mailismus.queue.providers.distributed.hand.arrived import ArrivedShares
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import Basis, Delivered, HeldShare
+from mailismus.queue.providers.distributed.hand.line import TriggerLine
 from mailismus.queue.providers.distributed.hand.owning import OwnClock, Owned, Owning
 from mailismus.queue.providers.distributed.hand.reading import Condition, FoundShare, read_marks, read_share
 from mailismus.queue.providers.distributed.hand.rounds import Beside, OtherBounces
+from mailismus.queue.providers.distributed.hand.waiting import Suspects, WaitingTrigger
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.stores import Stores
-from mailismus.queue.providers.distributed.stores.together import together
 
-AT_A_TIME = 64
-"""Shares that are read at once."""
+NEW_AT_A_TIME = 64
+"""Shares of new mail that are read at once."""
+OTHERS_AT_A_TIME = 32
+"""Shares that are claimed, and read, at once: by compare and set, which costs the database several times a read."""
 PAUSE_S = 1.0
 UNDER_WAY_S = 5.0
 """Until a share is looked at again whose origin has no mark yet: the database finishes batches within seconds."""
 OLD_S = 86_400.0
 """A slice that is older may have been removed."""
-WAIT_S = 30.0
-"""How long new mail waits that another server may have without a claim: longer than that trusts its trigger (`TRUST_S`)."""
 AREAS = frozenset(area.value for area in Area)
-
-
-@attrs.define(eq=False)
-class _Waiting:
-    """A trigger whose share is to be read. `since`: when it came, in elapsed seconds. `is_new`: no server was told of it
-    before. `waits`: another server may have it without a claim."""
-
-    held: HeldShare
-    numbers: Sequence[int] | None
-    body: bytes
-    delivered: Delivered
-    since: float
-    is_new: bool
-    waits: bool
 
 
 class TriggerLoading:
@@ -81,18 +65,19 @@ class TriggerLoading:
         comes: Callable[[Share], None],
     ) -> None:
         self._bounces = OtherBounces(stores.rows, hand, owning)
-        self._hand, self._stores, self._owning, self._lease, self._counts = hand, stores, owning, lease, counts
+        self._hand, self._stores, self._owning, self._counts = hand, stores, owning, counts
         self._reactor, self._now, self._elapsed = reactor, clock.now, clock.elapsed
         self._arrived, self._comes = arrived, comes
-        self._line: deque[_Waiting] = deque()
-        self._aside: dict[UUID, list[_Waiting]] = {}
+        self._new, self._others = TriggerLine(NEW_AT_A_TIME), TriggerLine(OTHERS_AT_A_TIME)
+        self._suspects = Suspects(lease, reactor, clock.elapsed)
+        self._aside: dict[UUID, list[WaitingTrigger]] = {}
         """Triggers of shares that are hidden."""
-        self._is_running = False
-        self._is_closed = False
+        self._is_closed = self._is_going_on = False
 
     def close(self) -> None:
         """Read nothing more."""
         self._is_closed = True
+        self._suspects.close()
 
     def add(self, body: bytes, delivered: Delivered) -> None:
         """A message has come."""
@@ -105,74 +90,74 @@ class TriggerLoading:
         is_incoming = trigger.queue_name == Area.INCOMING.value
         waits = is_incoming and (delivered.is_redelivered or trigger.is_suspect)
         is_new = is_incoming and not waits and not trigger.is_from_row and trigger.numbers is None
-        waiting = _Waiting(held, trigger.numbers, body, delivered, self._elapsed(), is_new, waits)
+        waiting = WaitingTrigger(held, trigger.numbers, body, delivered, self._elapsed(), is_new, waits)
         if trigger.enqueue_id in self._hand.hidden:
             self._aside.setdefault(trigger.enqueue_id, []).append(waiting)
         else:
-            self._line.append(waiting)
-            self.go_on()
+            self._put_in_line(waiting)
 
     def show(self, names: Sequence[UUID]) -> None:
         """These shares are hidden no more."""
         for name in names:
             self._hand.hidden.discard(name)
-            self._line.extend(self._aside.pop(name, ()))
-        self.go_on()
+            for waiting in self._aside.pop(name, ()):
+                self._put_in_line(waiting)
 
     def go_on(self) -> None:
         """There may be room."""
-        if self._line and not self._is_running and not self._is_closed and self._hand.has_room(self._now()):
-            self._is_running = True
-            Deferred.fromCoroutine(self._run()).addErrback(self._failed)
+        if self._is_going_on:
+            return  # what ends at once is followed below: thousands may, one within the other
+        self._is_going_on = True
+        while any(self._begin_next(line) for line in (self._new, self._others)):
+            pass
+        self._is_going_on = False
+
+    def _begin_next(self, line: TriggerLine) -> bool:
+        has_room = not self._is_closed and self._hand.has_room(self._now())
+        waiting = line.begin() if has_room else None
+        if waiting is None:
+            return False
+        Deferred.fromCoroutine(self._load(waiting)).addErrback(self._failed).addBoth(self._loaded, line)
+        return True
 
     def _failed(self, failure: Failure) -> None:
-        self._is_running = False
-        self._log.failure("triggers can't be read", failure)
-        self._reactor.callLater(PAUSE_S, self.go_on)
+        self._log.failure("a trigger can't be read", failure)
 
-    async def _run(self) -> None:
-        while self._line and not self._is_closed and self._hand.has_room(self._now()):
-            waiting = await self._ready_of(self._next())
-            for one, loaded in zip(waiting, await together(self._load(one) for one in waiting), strict=True):
-                if loaded is None:
-                    self._again(one, PAUSE_S)
-                    continue
-                found, beside = loaded
-                if one.delivered.is_lost:
-                    self._hand.end_use(one.held)
-                else:
-                    self._found(one, found)
-                for other in beside:
-                    self._add_beside(other)
-        self._is_running = False
+    def _loaded(self, _: object, line: TriggerLine) -> None:
+        line.end()
+        self.go_on()
 
-    async def _ready_of(self, waiting: list[_Waiting]) -> list[_Waiting]:
-        """Those that need not wait for another server."""
-        now = self._elapsed()
-        early = [one for one in waiting if one.waits and now < one.since + WAIT_S]
-        if not early:
-            return waiting
-        try:
-            is_alone = not await self._lease.others()
-        except StoreFailure:
-            is_alone = False
-        if is_alone:
-            return waiting
-        for one in early:
-            self._again(one, min(UNDER_WAY_S, one.since + WAIT_S - now))
-        return [one for one in waiting if one not in early]
+    def _put_in_line(self, waiting: WaitingTrigger) -> None:
+        if waiting.waits:
+            self._suspects.wait(waiting).addCallback(self._again)
+        else:
+            self._again(waiting)
 
-    def _next(self) -> list[_Waiting]:
-        """The next ones, without those that will be delivered again."""
-        waiting = []
-        for one in [self._line.popleft() for _ in range(min(AT_A_TIME, len(self._line)))]:
-            if one.delivered.is_lost:
-                self._hand.end_use(one.held)
-            else:
-                waiting.append(one)
-        return waiting
+    def _again(self, waiting: WaitingTrigger) -> None:
+        (self._new if waiting.is_new else self._others).add(waiting)
+        self.go_on()
 
-    async def _load(self, waiting: _Waiting) -> tuple[FoundShare, Sequence[Beside]] | None:
+    def _again_in(self, seconds: float, waiting: WaitingTrigger) -> None:
+        self._reactor.callLater(seconds, self._again, waiting)
+
+    async def _load(self, waiting: WaitingTrigger) -> None:
+        """Bring what one tells of into the hand."""
+        if waiting.delivered.is_lost:
+            self._hand.end_use(waiting.held)  # it will be delivered again
+            return
+        loaded = await self._look_for(waiting)
+        if loaded is None:
+            self._again_in(PAUSE_S, waiting)
+            return
+        found, beside = loaded
+        if waiting.delivered.is_lost:
+            self._hand.end_use(waiting.held)
+        else:
+            self._found(waiting, found)
+        for other in beside:
+            self._add_beside(other)
+
+    async def _look_for(self, waiting: WaitingTrigger) -> tuple[FoundShare, Sequence[Beside]] | None:
         """A share as it was found, and what comes with it; None: the database is away."""
         found = await self._read(waiting)
         if found is None or found.share is None or found.condition is not Condition.LIVES:
@@ -186,13 +171,11 @@ class TriggerLoading:
             self._add(held, None)
         self._hand.end_use(held)
 
-    async def _read(self, waiting: _Waiting) -> FoundShare | None:
+    async def _read(self, waiting: WaitingTrigger) -> FoundShare | None:
         """What was found; None: the database is away."""
         try:
             if not await self._is_ours(waiting):
-                if waiting.numbers is None:
-                    await self._owning.leave(waiting.held, [waiting.delivered])
-                return FoundShare(Condition.ELSEWHERE)
+                return await self._leave(waiting)
             found = await self._read_rows(waiting)
             if found.lost and found.share is not None:
                 now = self._now()
@@ -203,7 +186,7 @@ class TriggerLoading:
             return None
         return found
 
-    async def _read_rows(self, waiting: _Waiting) -> FoundShare:
+    async def _read_rows(self, waiting: WaitingTrigger) -> FoundShare:
         """What is there of a share that is this server's. Raises `NotDone`."""
         rows, held = self._stores.rows, waiting.held
         share = self._arrived.take(held.name.enqueue_id)
@@ -211,7 +194,18 @@ class TriggerLoading:
             return await read_marks(rows, share)
         return await read_share(rows, held.name)
 
-    async def _is_ours(self, waiting: _Waiting) -> bool:
+    async def _leave(self, waiting: WaitingTrigger) -> FoundShare:
+        """Another server has it, or had it until it was over: its claim outlasts that. Raises `NotDone`, `Unanswered`."""
+        found = await read_share(self._stores.rows, waiting.held.name)
+        if found.condition is Condition.OVER:
+            waiting.held.drop(waiting.delivered)
+            waiting.delivered.ack()
+            return found
+        if waiting.numbers is None:
+            await self._owning.leave(waiting.held, [waiting.delivered])
+        return FoundShare(Condition.ELSEWHERE)
+
+    async def _is_ours(self, waiting: WaitingTrigger) -> bool:
         """Whether a share is this server's by now. Raises `NotDone`."""
         held = waiting.held
         is_bounce = held.name.place.queue_name == Area.BOUNCES.value
@@ -219,23 +213,16 @@ class TriggerLoading:
             return False
         return await self._owning.own(held, waiting.since if waiting.is_new else None) is not Owned.NOT
 
-    def _again(self, waiting: _Waiting, delay_s: float) -> None:
-        def append() -> None:
-            self._line.append(waiting)
-            self.go_on()
-
-        self._reactor.callLater(delay_s, append)
-
-    def _found(self, waiting: _Waiting, found: FoundShare) -> None:
+    def _found(self, waiting: WaitingTrigger, found: FoundShare) -> None:
         held, condition = waiting.held, found.condition
         if condition is Condition.UNDER_WAY or (condition is Condition.ELSEWHERE and waiting.numbers is not None):
-            self._again(waiting, UNDER_WAY_S)
+            self._again_in(UNDER_WAY_S, waiting)
             return
         if condition is Condition.LIVES:
             held.learn(found.share, found.left, is_split=found.is_split)
             if self._hand.is_elsewhere(held, waiting.numbers):
                 held.forget()
-                self._again(waiting, UNDER_WAY_S)
+                self._again_in(UNDER_WAY_S, waiting)
                 return
             self._add(held, waiting.numbers)
         elif condition is Condition.UNKNOWN and self._may_be_cleaned_up(waiting):
@@ -251,7 +238,7 @@ class TriggerLoading:
         self._comes(held.whole)
         self._hand.add(held, numbers, self._now(), is_due=True)
 
-    def _may_be_cleaned_up(self, waiting: _Waiting) -> bool:
+    def _may_be_cleaned_up(self, waiting: WaitingTrigger) -> bool:
         """Whether a due row outlived its share: one that was flushed and delivered, say."""
         trigger = read_trigger(waiting.body)
         is_old = waiting.held.name.place.slice_start < self._now() - OLD_S
