@@ -125,7 +125,7 @@ class Commits:
         for draft in drafts:
             draft.finish()
         self._under_way += 1
-        if is_good and submissions and not all(map(self._parts.may_try, settled)):
+        if is_good and submissions and not self._may_end(settled):
             self._end(_Ended(commit, None, Unavailable("another server may have what the message reports"), ()))
             return
         if not is_good:
@@ -169,7 +169,7 @@ class Commits:
             for _, batch in batches:
                 turns.enter_context(parts.settling.counting(batch))
             beside = [write for _, batch in batches for write in batch.writes]
-            entered = await self._put_in(submissions, beside)
+            entered = await self._put_in(submissions, beside, settled)
             for spool_id, batch in batches:
                 if await parts.settling.complete(spool_id, batch):
                     gone.append(spool_id)
@@ -181,7 +181,7 @@ class Commits:
             parts.counts.apply(entered_of(one.plan.shares))
         return gone, [share for one in entered for share in one.plan.shares]
 
-    async def _put_in(self, submissions: Sequence[Submission], beside: Sequence[Write]) -> list[Enqueued]:
+    async def _put_in(self, submissions: Sequence[Submission], beside: Sequence[Write], settled: Settled) -> list[Enqueued]:
         """Messages one after the other where settlements come with the last one, otherwise at the same time. Where one is
         refused all are."""
         *first, last = submissions
@@ -190,7 +190,7 @@ class Commits:
             for one in first:
                 results.append(await self._try(one, ()))
             if not any(isinstance(result, EnqueueRefused) for result in results):
-                results.append(await self._try(last, beside))
+                results.append(await self._try(last, beside, lambda: self._may_end(settled)))
         else:
             results = await together(self._try(one, ()) for one in submissions)
         refusals = [result for result in results if isinstance(result, EnqueueRefused)]
@@ -202,7 +202,13 @@ class Commits:
             raise Unavailable(str(failure), failure.is_full)
         return entered
 
-    async def _try(self, submission: Submission, beside: Sequence[Write]) -> Enqueued | EnqueueRefused:
+    def _may_end(self, settled: Settled) -> bool:
+        """Whether no other server may have what these settlements end."""
+        return all(map(self._parts.may_try, settled))
+
+    async def _try(
+        self, submission: Submission, beside: Sequence[Write], may_end: Callable[[], bool] = lambda: True
+    ) -> Enqueued | EnqueueRefused:
         draft, parts = submission.draft, self._parts
         assert isinstance(draft, DraftInMemory)
         envelope = submission.envelope
@@ -216,7 +222,8 @@ class Commits:
             submission.placements,
         )
         try:
-            done = await parts.enqueueing.enqueue(arrived, draft, parts.view(), parts.ids.slice_of(draft.spool_id), beside)
+            epoch_slice = parts.ids.slice_of(draft.spool_id)
+            done = await parts.enqueueing.enqueue(arrived, draft, parts.view(), epoch_slice, beside, may_end)
         except EnqueueRefused as refused:
             return refused
         if done.plan.shares:

@@ -14,7 +14,8 @@ server stood still), they are planned and written anew: a clean-up of that slice
 needed: in its place a due row has the share published later, and `FOR_ROW_S` are left for it.
 
 What is written *beside* the rows comes by the same batch: a report's rows, and the end of its bounces. Then nothing is
-refused once the batch may have been carried out: it is repeated until it is answered. A due row is in it too: a server that
+refused once the batch may have been carried out: it is repeated until it is answered. Before that it is refused where a
+server has stood still, or was cut off, and another one may have what is to end by now. A due row is in it too: a server that
 ends before the trigger is durable has promised the report already.
 """
 
@@ -44,7 +45,8 @@ FOR_ROW_S = 3.0
 LATE_S = 60.0
 PAUSE_S = 1.0
 INSTEAD_S = 30.0
-"""How long a share waits for the broker that could not be told of it: no longer than the broker needs to forget a client."""
+"""How long a share waits for the broker that did not say whether it was told: no longer than the broker needs to forget a
+client. Where it was surely not told, the share is due at once."""
 
 
 class EnqueueRefused(Exception):
@@ -59,7 +61,7 @@ class EnqueueRefused(Exception):
 class Enqueued:
     """It is durable. `stale`: shares of the same message that were written before, too late: they are to be marked
     removed, as `EnqueueRefused.unsure`. `due`: shares that are to be published at a time. `needless`: rows of shares whose
-    triggers are durable."""
+    triggers are durable, or that this server publishes before."""
 
     plan: EnqueuePlan
     stale: tuple[Share, ...]
@@ -87,15 +89,24 @@ class Enqueueing:
         self._stores, self._clock, self._new_id, self._begun = stores, clock, new_id, begun
 
     async def enqueue(
-        self, arrived: Arrived, body: IBody, view: ViewSettings, epoch_slice: float, beside: Sequence[Write] = ()
+        self,
+        arrived: Arrived,
+        body: IBody,
+        view: ViewSettings,
+        epoch_slice: float,
+        beside: Sequence[Write] = (),
+        may_end: Callable[[], bool] = lambda: True,
     ) -> Enqueued:
-        """Make it durable. Raises `EnqueueRefused`."""
+        """Make it durable. `may_end`: asked when what comes beside is about to be written, whether it may. Raises
+        `EnqueueRefused`."""
         clock = self._clock
         end = clock.elapsed() + PATIENCE_S
         unsure: list[Share] = []
         stale: list[Share] = []
         try:
             await self._until_answered(lambda: self._stores.objects.put(arrived.blob.key, body), end)
+            if not may_end():
+                raise NotDone("rows", "another server may have what the message reports")
             while True:
                 begun = clock.elapsed()
                 heirs_in_s = INSTEAD_S if beside else None
@@ -113,7 +124,7 @@ class Enqueueing:
                 heir = heirs.get(publication.share.name)
                 instead = await self._publish(publication, heir, math.inf if beside else end)
                 due += [] if instead is None else [instead]
-                needless += [heir] if instead is None and heir is not None else []
+                needless += [heir] if heir is not None and instead is not heir else []
         except StoreFailure as failure:
             raise EnqueueRefused(failure, unsure) from failure
         return Enqueued(plan, tuple(stale), tuple(due), tuple(needless))
@@ -134,18 +145,22 @@ class Enqueueing:
             end = math.inf if must_be_known else end  # a part of it is there, and the rest follows
 
     async def _publish(self, publication: Publication, heir: DueShare | None, end: float) -> DueShare | None:
-        """Publish it, or have it published later: then when. `heir`: the row that it has already."""
+        """Publish it, or have it published later: then when. `heir`: the row that it has already, for another server."""
         try:
             await self._in_time(self._stores.broker.publish(publication.queue, publication.body), end - FOR_ROW_S)
-        except StoreFailure:
+            return None
+        except NotDone:
+            in_s, kind = 0.0, DueKind.WAITS  # nobody was told, nor will be
+        except Unanswered:
             if heir is not None:
                 return heir
-            now = self._clock.now()
-            due = due_share(publication.share.name, now + INSTEAD_S, now, self._clock.epoch(), DueKind.INSTEAD)
+            in_s, kind = INSTEAD_S, DueKind.INSTEAD
+        now = self._clock.now()
+        due = due_share(publication.share.name, now + in_s, now, self._clock.epoch(), kind)
+        if heir is None:
             row = due_row(due, now)
             await self._until_answered(lambda: self._stores.rows.write([row]), end)
-            return due
-        return None
+        return due
 
     async def _in_time(self, call: Deferred[None], end: float) -> None:
         """Wait for its answer until then. Raises as the call, or `Unanswered`."""

@@ -2,7 +2,8 @@
 
 *Rules*: a publish is done when the broker has confirmed it. The broker returns what it can't put into a queue before it
 confirms that; pika may blame another publish for it. So each message has a number, and the numbers of returned messages
-decide. What waits for a confirm when the channel ends, or for longer than `CONFIRM_S`, is unanswered.
+decide. What waits for a confirm when the channel ends, or for longer than `CONFIRM_S`, is unanswered; so is what the broker
+could not take over: some of its nodes may have it.
 """
 
 from __future__ import annotations
@@ -84,8 +85,6 @@ class Confirming:
             await within(self._reactor, sent, CONFIRM_S)
         except exceptions.UnroutableError:
             pass  # whose it was, `_returned` tells
-        except exceptions.NackError as error:
-            raise NotDone(STORE, "it refused the message") from error
         except Exception as error:
             raise Unanswered(STORE, reason_of(error)) from error
         if number in self._returned:
