@@ -24,7 +24,9 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
         "            start, passed = schedule.passed(slot_of(now))\n",
     ),
     "shared: due rows of a dead server are published": shared(
-        "due/firing", "        return due.writer not in self._live\n", "        return due.writer == self._lease.epoch\n"
+        "due/firing",
+        "        return due.writer not in self._others.live\n",
+        "        return due.writer == self._lease.epoch\n",
     ),
     "shared: what a dead server gave back is published at once": shared(
         "due/firing",
@@ -233,11 +235,6 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
         "content/ahead",
         "        elif content is not None and self._is_here(spool_id) and not self._is_closed:\n",
         "        elif content is not None and not self._is_closed:\n",
-    ),
-    "shared: what is fetched ahead has its sum": shared(
-        "content/ahead",
-        "if left == 0 and hashlib.sha256(content).digest() == share.blob.sha256 else None",
-        "if left == 0 else None",
     ),
     "shared: the hand tells what has left it": shared(
         "hand/hand", "        if not known.entries:\n            self._gone(known.message.spool_id)\n", ""

@@ -31,8 +31,8 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
     ),
     "shared: without the broker there is a due row": shared(
         "enqueue/steps",
-        "            await self._until_answered(lambda: self._stores.rows.write([row]), end)\n            return due\n",
-        "            return due\n",
+        "            await self._until_answered(lambda: self._stores.rows.write([row]), end)\n        return due\n",
+        "        return due\n",
     ),
     "shared: rows that came late are written anew": shared(
         "enqueue/steps", "                if clock.elapsed() - begun <= LATE_S:\n", "                if True:\n"
@@ -63,7 +63,7 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
     ),
     "shared: a report is refused whose bounces another server may have": shared(
         "commits",
-        "        if is_good and submissions and not all(map(self._parts.may_try, settled)):\n",
+        "        if is_good and submissions and not self._may_end(settled):\n",
         "        if False:\n",
     ),
     # out
@@ -166,7 +166,33 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "        is_new = is_incoming and not waits\n",
     ),
     "shared: new mail that another server was told of waits": shared(
-        "hand/loading", "if one.waits and now < one.since + WAIT_S]", "if False]"
+        "hand/loading", "        if waiting.waits:\n", "        if False:\n"
+    ),
+    "shared: new mail that a dead server was told of waits for none that has started since": shared(
+        "hand/waiting",
+        "live if self.may_have_it is None else self.may_have_it & live",
+        "live",
+    ),
+    "shared: new mail waits behind no claims": shared(
+        "hand/loading",
+        "        (self._new if waiting.is_new else self._others).add(waiting)\n",
+        "        self._others.add(waiting)\n",
+    ),
+    "shared: what is over is not left to its last owner": shared(
+        "hand/loading",
+        "        if found.condition is Condition.OVER:\n            waiting.held",
+        "        if False:\n            waiting.held",
+    ),
+    "shared: where the broker was surely not told a share is due at once": shared(
+        "enqueue/steps", "in_s, kind = 0.0, DueKind.WAITS", "in_s, kind = INSTEAD_S, DueKind.INSTEAD"
+    ),
+    "shared: a report is refused where its server stood still behind its content": shared(
+        "enqueue/steps", "            if not may_end():\n", "            if False:\n"
+    ),
+    "shared: bounces of a server that was started anew wait for a report on its way": shared(
+        "due/firing",
+        "        return min(due.due_at, self._now() + REPLAYED_S) if is_report_near else 0.0\n",
+        "        return 0.0\n",
     ),
     "shared: what is claimed late is read again": shared(
         "hand/owning",

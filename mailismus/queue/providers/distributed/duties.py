@@ -119,4 +119,4 @@ class Duties:
                 await consumer.start()
         if not was_sure and self._lease.is_sure:
             self._resumed()
-        self._firing.adopt(await self._lease.others())
+        self._firing.adopt(await self._lease.look())

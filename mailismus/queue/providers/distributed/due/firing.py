@@ -4,7 +4,8 @@
 it was published, durably, and `LATE_S` are over: a row that was begun to be written in time is there by then. Until then a
 slot is read again each minute. Of rows whose writer has a lease another server does not know whether they were published: if
 it is the one that removes their slot, it publishes them before, once more. What was given back by a server that is gone is
-published at once.
+published at once; a bounce of one that was started anew a moment ago `REPLAYED_S` later: a report of its may be on its way
+into the database, and would be the first of two.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from mailismus.queue.providers.distributed.format.due import (
     slot_of,
 )
 from mailismus.queue.providers.distributed.format.tables import DUE, DUE_START, queue_of
-from mailismus.queue.providers.distributed.identity.lease import ServerLease
+from mailismus.queue.providers.distributed.identity.lease import OtherLeases, ServerLease
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.rows import Erase, Put
 from mailismus.queue.providers.distributed.stores.stores import Stores
@@ -40,6 +41,8 @@ AT_A_TIME = 64
 AHEAD_S = 3600.0
 """Of which a start reads the slots."""
 LATE_S = 300.0
+REPLAYED_S = 20.0
+"""Until the database has carried out what a dead client has sent: it looks for batches that it did not finish each 10 s."""
 PAUSE_S = 1.0
 PAGE = 1000
 
@@ -51,8 +54,7 @@ class Firing:
 
     def __init__(self, stores: Stores, reactor: IReactorTime, now: Callable[[], float], lease: ServerLease) -> None:
         self._stores, self._reactor, self._now, self._lease = stores, reactor, now, lease
-        self._live: frozenset[int] = frozenset()
-        """The epochs of other servers that have leases."""
+        self._others = OtherLeases(frozenset(), frozenset())
         self._areas: dict[Area, AreaSchedule] = {}
         self._timer: IDelayedCall | None = None
         self._is_publishing = self._is_upkeeping = False
@@ -61,7 +63,7 @@ class Firing:
     async def start(self) -> None:
         """Learn what waits. Raises `NotDone`."""
         now = self._now()
-        self._live = await self._lease.others()
+        self._others = await self._lease.look()
         for area in Area:
             schedule = AreaSchedule(await self._first_slot(area, now))
             await self._read(area, schedule, schedule.slots_to_read(now))
@@ -97,27 +99,31 @@ class Firing:
         """This row need not be published any more."""
         self._areas[Area(due.name.place.queue_name)].forget(due)
 
-    def adopt(self, live: frozenset[int]) -> None:
-        """Publish what was written by servers that are not among these: they have leases."""
-        if live == self._live:
-            return
-        has_died = not live.issuperset(self._live)
-        self._live = live
+    def adopt(self, others: OtherLeases) -> None:
+        """Publish what was written by servers that have no lease any more."""
+        has_died = not others.live.issuperset(self._others.live)
+        self._others = others
         if has_died:
             for schedule in self._areas.values():
-                schedule.adopt(live, 0.0)
+                schedule.adopt(others.live, 0.0, self._early_at)
             self._set_timer()
             self._read_again()  # there may be rows that were written since
 
     def _is_ours(self, due: DueShare) -> bool:
-        return due.writer not in self._live
+        return due.writer not in self._others.live
 
     def _is_early(self, due: DueShare) -> bool:
         """Whether it was given back by a server that is gone."""
         return due.kind is DueKind.GIVEN_BACK and self._is_ours(due) and due.writer != self._lease.epoch
 
+    def _early_at(self, due: DueShare) -> float:
+        """When what was given back by a server that is gone is published."""
+        is_report_near = due.name.place.queue_name == Area.BOUNCES.value and due.writer in self._others.ended
+        return min(due.due_at, self._now() + REPLAYED_S) if is_report_near else 0.0
+
     def _learn(self, schedule: AreaSchedule, due: DueShare) -> None:
-        schedule.add(due, is_ours=self._is_ours(due), is_early=self._is_early(due))
+        early_at = self._early_at(due) if self._is_early(due) else None
+        schedule.add(due, is_ours=self._is_ours(due), early_at=early_at)
 
     def next_due(self, area: Area) -> float | None:
         """As `IQueue.next_due`, of what waits in rows."""
@@ -209,7 +215,7 @@ class Firing:
                 for due in await self._rows_of(area, slot):
                     self._learn(schedule, due)
             await self._read(area, schedule, schedule.slots_to_read(now))
-            schedule.adopt(self._live, slot_of(now - LATE_S))
+            schedule.adopt(self._others.live, slot_of(now - LATE_S), self._early_at)
             start, passed = schedule.passed(slot_of(now - LATE_S))
             if start > schedule.start:
                 for slot in passed:

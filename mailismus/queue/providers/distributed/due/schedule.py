@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from uuid import UUID
 
 from mailismus.queue.providers.distributed.format.due import SLOT_S, DueKind, DueShare
 
 NEAR_S = 120.0
 """Seconds before its time when a row is read one by one."""
+
+
+def _at_once(_: DueShare) -> float:
+    return 0.0
 
 
 class AreaSchedule:
@@ -38,14 +42,14 @@ class AreaSchedule:
         self._known: dict[float, set[tuple[float, UUID]]] = {}
         """The rows of slots that were read, published or not: a slot is read again before it is removed."""
 
-    def add(self, due: DueShare, *, is_ours: bool = True, is_early: bool = False) -> None:
-        """A row is there. `is_ours`: it is published by this server. `is_early`: at once."""
+    def add(self, due: DueShare, *, is_ours: bool = True, early_at: float | None = None) -> None:
+        """A row is there. `is_ours`: it is published by this server. `early_at`: not at its time, but then."""
         self._slots.add(due.slot)
         known = self._known.setdefault(due.slot, set()) if due.slot < self.read_to else None
         if known is not None and due.key not in known:
             known.add(due.key)
             if is_ours:
-                self._publish(due, 0.0 if is_early else due.due_at)
+                self._publish(due, due.due_at if early_at is None else early_at)
             else:
                 self._of_others[due.key] = due
 
@@ -53,12 +57,13 @@ class AreaSchedule:
         self._unpublished[due.key] = due
         heapq.heappush(self._near, (at, due.name.enqueue_id, next(self._numbers), due))
 
-    def adopt(self, writers: Collection[int], before: float) -> None:
+    def adopt(self, writers: Collection[int], before: float, early_at: Callable[[DueShare], float] = _at_once) -> None:
         """Publish rows of others: those whose writers are not among these, which have leases; and whatever is in a slot
-        before this one: its writer did so, but the server that removes the slot must know."""
+        before this one: its writer did so, but the server that removes the slot must know. `early_at`: when what was given
+        back is published."""
         for key, due in list(self._of_others.items()):
             if due.writer not in writers:
-                self._publish(due, due.due_at if due.kind is not DueKind.GIVEN_BACK else 0.0)
+                self._publish(due, due.due_at if due.kind is not DueKind.GIVEN_BACK else early_at(due))
             elif due.slot < before:
                 self._publish(due, due.due_at)
             else:

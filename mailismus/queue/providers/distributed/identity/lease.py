@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import attrs
+
 from mailismus.queue.providers.distributed.format.tables import SERVERS
 from mailismus.queue.providers.distributed.stores.failure import NotDone, StoreFailure, Unanswered
 from mailismus.queue.providers.distributed.stores.rows import IRows
@@ -23,7 +25,15 @@ SURE_S = 20.0
 TRIES = 20
 _NOBODY = ""
 """The name in a lease that was ended, until its row has gone."""
-_ENDED_S = 1
+
+
+@attrs.frozen
+class OtherLeases:
+    """Epochs of other servers. `ended`: those whose leases were ended in the last `LEASE_S`, by a clean stop or a start in
+    the same directory: they may have been written for a moment ago."""
+
+    live: frozenset[int]
+    ended: frozenset[int]
 
 
 class ServerLease:
@@ -48,7 +58,7 @@ class ServerLease:
 
     async def acquire(self, epoch: int) -> None:
         """Acquire one under a new epoch, and end those of servers before in the same directory. Raises `NotDone`."""
-        for other, name in (await self._all()).items():
+        for other, name in (await self._names()).items():
             if name == self._server:
                 await self._end(other)
         for _ in range(TRIES):
@@ -82,7 +92,14 @@ class ServerLease:
 
     async def others(self) -> frozenset[int]:
         """The epochs of the leases of other servers. Raises `NotDone`."""
-        return frozenset(epoch for epoch in await self._all() if epoch != self.epoch)
+        return (await self.look()).live
+
+    async def look(self) -> OtherLeases:
+        """As `others`, and those that were ended. Raises `NotDone`."""
+        names = await self._names()
+        others = [epoch for epoch in names if epoch != self.epoch]
+        live = frozenset(epoch for epoch in others if names[epoch] != _NOBODY)
+        return OtherLeases(live, frozenset(others) - live)
 
     async def is_oldest(self) -> bool:
         """Whether it is sure, and no other server has one of an older epoch. Raises `NotDone`."""
@@ -94,16 +111,17 @@ class ServerLease:
         row = await self._rows.row(SERVERS, (epoch,))
         return row is not None and bool(row["name"])
 
-    async def _all(self) -> dict[int, str]:
+    async def _names(self) -> dict[int, str]:
+        """The names in all leases, by epoch."""
         found: dict[int, str] = {}
         for row in await self._rows.all_rows(SERVERS):
             epoch, name = row["epoch"], row["name"]
-            if isinstance(epoch, int) and isinstance(name, str) and name != _NOBODY:
+            if isinstance(epoch, int) and isinstance(name, str):
                 found[epoch] = name
         return found
 
     async def _end(self, epoch: int) -> None:
         try:
-            await self._rows.change(SERVERS, (epoch,), {"name": _NOBODY}, {"name": self._server}, _ENDED_S)
+            await self._rows.change(SERVERS, (epoch,), {"name": _NOBODY}, {"name": self._server}, LEASE_S)
         except StoreFailure:
             return  # it becomes void
