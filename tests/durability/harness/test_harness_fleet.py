@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
+from typing import cast
+
 import attrs
 import pytest
 
 from benchmarks.results.records import Acknowledged, Unanswered
-from tests.durability.harness.fleet.sink import Taken, parse
+from benchmarks.sinks.flaky import Weather
+from tests.durability.harness.fleet.limited import LimitedSink, Standing, refusals
+from tests.durability.harness.fleet.limits import Seen, is_good, messages_of, most_in
+from tests.durability.harness.fleet.sink import FleetSink, Lateness, Taken, parse
 from tests.durability.harness.fleet.trouble import NOTICED_S, Kind, Trouble
 from tests.durability.harness.fleet.verdict import Copy, FleetVerdict, judge
 
@@ -54,6 +61,7 @@ def test_a_refused_recipient_has_one_report() -> None:
         (Kind.KILL, "two", 100.5, False),
         (Kind.KILL, "one", 102.0, False),
         (Kind.TERM, "one", 100.5, False),
+        (Kind.FLUSH, "one", 100.5, False),
         (Kind.FREEZE, "one", 100.5, True),
         (Kind.FREEZE, "two", 140.0 - NOTICED_S, True),
         (Kind.FREEZE, "two", 130.0, False),
@@ -84,3 +92,78 @@ def test_it_is_told_how_long_the_work_of_a_server_in_trouble_took() -> None:
 def test_records_are_read_back_without_their_unfinished_end() -> None:
     taken = Taken(1.5, 2.5, False, (10, 0), 500, "r1", True)
     assert parse(taken.line() + b"B 1.0 2\n" + BOTH[0].taken.line() + b"D 1 1") == [taken, BOTH[0].taken]
+
+
+class Wire:
+    """A transport that keeps what was written."""
+
+    def __init__(self) -> None:
+        self.written = b""
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def write_eof(self) -> None:
+        """Nothing."""
+
+    def is_closing(self) -> bool:
+        return False
+
+
+def begin(connection: FleetSink) -> Wire:
+    wire = Wire()
+    connection._transport = cast(asyncio.Transport, wire)
+    wire.write(connection.greeting())
+    return wire
+
+
+ENVELOPE = b"MAIL FROM:<s@x.example>\r\nRCPT TO:<r0.n7@x.example>\r\n"
+MAIL = ENVELOPE + b"DATA\r\n.\r\nNOOP\r\n"
+
+
+def test_a_late_next_hop_puts_off_a_recipient_once_and_answers_his_message_late_and_nothing_behind_it_before() -> None:
+    async def talk() -> tuple[bytes, bytes, bytes]:
+        lateness, record = Lateness(0.05), io.BytesIO()
+        connection = FleetSink(record, Weather(0), lateness)
+        wire = begin(connection)
+        lateness.change()
+        connection.data_received(ENVELOPE + b"RSET\r\n")
+        put_off, wire.written = wire.written, b""
+        connection.data_received(MAIL)
+        before, wire.written = wire.written, b""
+        await asyncio.sleep(0.1)
+        return put_off, before, wire.written
+
+    put_off, before, behind = asyncio.run(talk())
+    assert [line[:3] for line in put_off.splitlines()] == [b"220", b"250", b"451", b"250"]
+    assert [line[:3] for line in before.splitlines()] == [b"250", b"250", b"354"]
+    assert [line[:3] for line in behind.splitlines()] == [b"250", b"250"]
+
+
+def test_a_host_with_a_cap_refuses_more_connections_and_writes_that_down() -> None:
+    record, standing = io.BytesIO(), Standing(1)
+    first, second = (LimitedSink(record, Weather(0), Lateness(), standing) for _ in range(2))
+    assert begin(first).written.startswith(b"220")
+    assert begin(second).written.startswith(b"421")
+    second.connection_lost(None)
+    first.connection_lost(None)
+    assert begin(second).written.startswith(b"220")
+    assert len(refusals(record.getvalue())) == 1
+
+
+def test_the_most_messages_in_a_minute_are_counted() -> None:
+    assert most_in([], 60.0) == 0
+    assert most_in([0.0, 10.0, 59.9, 60.0, 70.0], 60.0) == 3
+    twice = [attrs.evolve(copy.taken, entry=(7, index)) for index, copy in enumerate(BOTH)]
+    assert messages_of([*twice, attrs.evolve(twice[0], at_s=101.0)]) == [100.2, 101.0]
+
+
+def test_a_limit_is_to_be_kept_and_used() -> None:
+    kept = Seen(messages=60, refused=10, lost=0, doubled=0, most=60, share=0.8, complaints=0)
+    assert is_good("cap", kept)
+    assert is_good("rate", kept)
+    assert not is_good("cap", attrs.evolve(kept, refused=11))
+    assert not is_good("cap", attrs.evolve(kept, lost=1))
+    assert not is_good("rate", attrs.evolve(kept, most=61))
+    assert not is_good("rate", attrs.evolve(kept, share=0.79))
+    assert not is_good("rate", attrs.evolve(kept, doubled=1))

@@ -6,5 +6,7 @@ bed         the servers, their generators and next hops
 trouble     kinds of trouble, and what each excuses. Pure
 verdict     what became of the messages. Pure
 round       load, a row of troubles, drain, judgement
+limited     a next hop with a limit, for all servers
+limits      what several servers do to one host with a limit
 faulty      servers that must lose or double
 """

@@ -46,6 +46,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--freezes", type=int, default=0, help="SIGSTOP")
     parser.add_argument("--cuts", type=int, default=0, help="from each service, all, and one way, in turn (root)")
     parser.add_argument("--terms", type=int, default=0, help="SIGTERM")
+    parser.add_argument("--flushes", type=int, default=0, help="of what is deferred, and under way for long (no trouble)")
     parser.add_argument("--services", action="store_true", help="services are in trouble, not servers: each in each way")
     parser.add_argument("--only", action="append", default=[], metavar="DEED-SERVICE", help="one of these, as kill-swift")
     parser.add_argument(
@@ -71,6 +72,7 @@ def arguments() -> argparse.ArgumentParser:
 def planned(options: argparse.Namespace, rng: random.Random) -> list[tuple[Kind, str, tuple[str, ...], Way]]:
     """All troubles, in a random order, the victims in turn."""
     counts = {Kind.KILL: options.kills, Kind.HEIR: options.heirs, Kind.FREEZE: options.freezes, Kind.TERM: options.terms}
+    counts[Kind.FLUSH] = options.flushes
     kinds = [(kind, (), Way.BOTH) for kind, count in counts.items() for _ in range(count)]
     all_kinds = kinds + [(Kind.CUT, *cut) for cut in itertools.islice(itertools.cycle(CUTS), options.cuts)]
     rng.shuffle(all_kinds)

@@ -129,6 +129,14 @@ class Member:
         """It goes on."""
         os.kill(self.trial.sink.pid, signal.SIGCONT)
 
+    def change_lateness(self) -> None:
+        """Its next hop is late from now on, or not any more."""
+        os.kill(self.trial.sink.pid, signal.SIGUSR2)
+
+    def flush(self) -> None:
+        """All that is deferred is due. Raises: TrialError."""
+        administer(self.server, "queue", "flush")
+
     def signal(self, number: signal.Signals) -> None:
         """To the server."""
         os.kill(self.server.pid, number)
@@ -174,13 +182,16 @@ class Bed:
 
 @attrs.frozen
 class Wanted:
-    """What a bed is to be like. `fault`: of `faulty`, with which the servers must lose or double; empty: none."""
+    """What a bed is to be like. `fault`: of `faulty`, with which the servers must lose or double; empty: none. `relay_port`:
+    a next hop of all servers in place of one each; `deliver`: more of their configuration."""
 
     servers: int
     next_hop: NextHop
     has_wires: bool
     seed: int
     fault: str = ""
+    relay_port: int = 0
+    deliver: str = ""
 
 
 @contextlib.contextmanager
@@ -210,10 +221,12 @@ def bed(root: Path, logs: Path, wanted: Wanted) -> Iterator[Bed]:
             hosts = wires.hosts(name, ports) if wires else {service: f"127.0.0.1:{port}" for service, port in ports.items()}
             names = {"keyspace": unique, "bucket": unique.replace("_", "-")}
             queue = SOON + QUEUE.format(hosts=hosts, facts=facts, secrets=root, **names)
-            server = Ours(name, extras=Extras(queue=queue, deliver=_DELIVER), provider=_provider(wanted.fault))
+            server = Ours(
+                name, extras=Extras(queue=queue, deliver=_DELIVER + wanted.deliver), provider=_provider(wanted.fault)
+            )
             stack.callback(server.close)
             directory = root / name / "server"
-            place = Place(directory, directory / "queue", logs, made.sink_port, free_port())
+            place = Place(directory, directory / "queue", logs, wanted.relay_port or made.sink_port, free_port())
             server.configure(place)
             wrapper = wires.command(name) if wires else []
             members.append(Member(name, server, place, made, number * MESSAGES_A_SERVER, wrapper))

@@ -36,6 +36,8 @@ CALM_S = 3.0
 TIMED = frozenset({Kind.HEIR, Kind.FREEZE, Kind.CUT})
 """Kinds of which it is judged how long the others take; the next hop stands still before."""
 EMPTY_S = 60.0
+FLUSHES, FLUSHED_S = 6, 3.0
+"""Flushes of one trouble, and the seconds between them."""
 LOOK_S = 0.5
 
 
@@ -162,6 +164,9 @@ class Round:
                 self._bed.wires.cut(victim.name, services, way)
             case Kind.TERM:
                 victim.stop()
+            case Kind.FLUSH:
+                for member in self._bed.members:
+                    member.change_lateness()
 
     def _endure(self, kind: Kind, victim: Member, began_s: float) -> None:
         """Until the victim is to be well."""
@@ -180,6 +185,12 @@ class Round:
                 assert self._bed.wires is not None
                 time.sleep(max(0.0, began_s + self._plan.cut_s - time.monotonic()))
                 self._bed.wires.mend(victim.name)
+            case Kind.FLUSH:
+                for _ in range(FLUSHES):
+                    time.sleep(FLUSHED_S)
+                    victim.flush()
+                for member in self._bed.members:
+                    member.change_lateness()
 
     def _await_heirs(self, victim: Member, began_s: float) -> None:
         before = [one for one in victim.sent()[0] if one.at_s <= began_s]

@@ -1,7 +1,9 @@
 """The next hop of a server of the fleet: `python -m tests.durability.harness.fleet.sink FILE PORT SEED`.
 
 As `benchmarks.sinks.flaky`, but it refuses some recipients for good (`is_refused`), and its record has a line for each
-recipient of a message, and for each that a report says has failed (`Taken`).
+recipient of a message, and for each that a report says has failed (`Taken`). From one SIGUSR2 to the next it is late: each
+recipient is told to come back once, and then waits `LATE_S` for the answer to its message. A message whose sender has hung
+up by then was not taken.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 import attrs
 
@@ -22,6 +25,7 @@ from benchmarks.sinks.recording import keep_record
 
 REFUSED_OF = 10
 """Of so many messages one has a recipient that is refused."""
+LATE_S = 8.0
 _FAILED = re.compile(rb"^Final-Recipient: rfc822; (\S+)\r$", re.MULTILINE)
 
 
@@ -51,24 +55,66 @@ class Taken:
         return head + b" %d %d %d %s\n" % (*self.entry, self.size_bytes, self.digest.encode())
 
 
+class Lateness:
+    """Whether the next hop is late, by how much, and whom it has told to come back."""
+
+    def __init__(self, late_s: float = LATE_S, *, puts_off: bool = True) -> None:
+        self.late_s, self.is_on, self._puts_off = late_s, False, puts_off
+        self._told: set[bytes] = set()
+
+    def change(self) -> None:
+        """It begins or ends."""
+        self.is_on = not self.is_on
+
+    def puts_off(self, path: bytes) -> bool:
+        """Whether this recipient is told to come back, which is done once."""
+        if not (self.is_on and self._puts_off) or path in self._told:
+            return False
+        self._told.add(path)
+        return True
+
+
 class FleetSink(Flaky):
     """One connection."""
 
     _begun_s = 0.0
+    _is_late = False
+    """Whether an answer is waited for: what comes behind it waits too."""
+
+    def __init__(self, record: BinaryIO, weather: Weather, lateness: Lateness) -> None:
+        super().__init__(record, weather)
+        self._lateness = lateness
 
     def reply_to_recipient(self, path: bytes) -> bytes:
         """As the mood is, but for those that are refused."""
         if path.startswith(b"r") and is_refused(*number_and_index(path)):
             return b"550 5.1.1 No such user\r\n"
+        if self._lateness.puts_off(path):
+            return b"451 4.2.1 Not now\r\n"
         return super().reply_to_recipient(path)
 
     def _command(self) -> bool:
+        if self._is_late:
+            return False
         if self._buffer[:4].upper() == b"MAIL":
             self._begun_s = time.monotonic()
         return super()._command()
 
     def take(self, wire: bytes, is_answered: bool) -> None:
-        """Write down a message, or what a report says."""
+        """Write down a message, or what a report says; late, if it is to be."""
+        if self._lateness.is_on and is_answered:
+            self._is_late = True
+            asyncio.get_running_loop().call_later(self._lateness.late_s, self._take_late, wire)
+        else:
+            self._take(wire, is_answered)
+
+    def _take_late(self, wire: bytes) -> None:
+        self._is_late = False
+        if not self._transport.is_closing():
+            self._take(wire, True)
+            self.data_received(b"")
+
+    def _take(self, wire: bytes, is_answered: bool) -> None:
         plain, is_report = unstuff(wire), not self._sender
         content = memoryview(plain)[skip_trace(plain) :]
         name, now = digest(content), time.monotonic()
@@ -85,7 +131,7 @@ def parse(data: bytes) -> list[Taken]:
     """What a sink has written down."""
     found = []
     for line in whole_lines(data):
-        if not line.startswith(b"B "):
+        if line[:2] in (b"D ", b"R "):
             kind, answered, begun, at, number, index, size, name = line.split(b" ")
             entry, times = (int(number), int(index)), (float(begun), float(at))
             found.append(Taken(*times, answered == b"1", entry, int(size), name.decode(), kind == b"R"))
@@ -94,12 +140,13 @@ def parse(data: bytes) -> list[Taken]:
 
 async def serve(path: Path, port: int, seed: int) -> None:
     """Until SIGTERM. With seed 0 it is always well."""
-    weather = Weather(seed)
+    weather, lateness = Weather(seed), Lateness()
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, weather.calm.set)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, lateness.change)
     if not seed:
         weather.calm.set()
     with path.open("ab", buffering=1 << 20) as record:
-        changing = asyncio.create_task(weather.go_on(lambda: FleetSink(record, weather), port))
+        changing = asyncio.create_task(weather.go_on(lambda: FleetSink(record, weather, lateness), port))
         await keep_record(record)
         changing.cancel()
 

@@ -1,8 +1,8 @@
 """The kinds of trouble that a server of the fleet gets into, and what may come twice by one (pure).
 
 *Rule*: what a server had on the wire may come twice, and what it had been answered a moment before; of one that is cut off
-also what it begins until it is no longer sure of its lease. What a clean stop doubles, or a server that was thawed and
-begins something anew, has no excuse.
+also what it begins until it is no longer sure of its lease. What a clean stop doubles, or a flush, or a server that was
+thawed and begins something anew, has no excuse.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ class Kind(enum.Enum):
     FREEZE = "SIGSTOP"
     CUT = "cut"
     TERM = "SIGTERM"
+    FLUSH = "flush"
+    """No trouble, but a flush by its own command of what both servers have on the wire for long."""
     SERVICE = "service"
     """A service is in trouble, and so all servers are."""
 
@@ -56,7 +58,7 @@ class Trouble:
         if self.victim not in ("", server) or at_s < self.began_s - self.settled_s:
             return False
         match self.kind:
-            case Kind.TERM:
+            case Kind.TERM | Kind.FLUSH:
                 return False
             case Kind.KILL | Kind.HEIR | Kind.FREEZE:
                 return begun_s <= self.began_s + NOTICED_S
