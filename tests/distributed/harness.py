@@ -12,6 +12,7 @@ from twisted.python.failure import Failure
 
 from mailismus.queue.interface import Area, ICountingPlan, IQueue, Message, Shares, Summary
 from mailismus.queue.providers.distributed.assembly import ServerTerms, build
+from mailismus.queue.providers.distributed.due.firing import REPLAYED_S
 from mailismus.queue.providers.distributed.provider import DistributedQueue
 from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.view.change import ViewSettings
@@ -102,9 +103,11 @@ class ServerHarness(ABC):
         return self.make()
 
     def crash(self, queue: IQueue) -> IQueue:
-        """The server stops where it is, and starts again."""
+        """The server stops where it is, and starts again; its bounces come a moment later."""
         self.crash_only()
-        return self.make()
+        queue = self.make()
+        self.advance(REPLAYED_S)
+        return queue
 
     @abstractmethod
     def crash_only(self) -> None:

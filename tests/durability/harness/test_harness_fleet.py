@@ -11,8 +11,10 @@ import pytest
 
 from benchmarks.results.records import Acknowledged, Unanswered
 from benchmarks.sinks.flaky import Weather
+from tests.durability.harness.fleet.bed import count_left
 from tests.durability.harness.fleet.limited import LimitedSink, Standing, refusals
 from tests.durability.harness.fleet.limits import Seen, is_good, messages_of, most_in
+from tests.durability.harness.fleet.round import are_left
 from tests.durability.harness.fleet.sink import FleetSink, Lateness, Taken, parse
 from tests.durability.harness.fleet.trouble import NOTICED_S, Kind, Trouble
 from tests.durability.harness.fleet.verdict import Copy, FleetVerdict, judge
@@ -167,3 +169,15 @@ def test_a_limit_is_to_be_kept_and_used() -> None:
     assert not is_good("rate", attrs.evolve(kept, most=61))
     assert not is_good("rate", attrs.evolve(kept, share=0.79))
     assert not is_good("rate", attrs.evolve(kept, doubled=1))
+
+
+def test_what_is_left_of_messages_in_doubt_is_no_fault() -> None:
+    lines = [
+        b'{"queue_name": "incoming", "recipients": [{"address": "r0.n7@x.example"}, {"address": "r1.n7@x.example"}]}',
+        b'{"queue_name": "deferred", "recipients": [{"address": "r0.n8@x.example"}]}',
+        b'{"queue_name": "hold", "recipients": [{"address": "r0.n9@x.example"}]}',
+    ]
+    found = count_left(lines, {7})
+    assert found == {"incoming": 0, "deferred": 1, "bounces": 0, "in doubt": 2}
+    assert are_left(found)
+    assert not are_left(count_left(lines[:1], {7}))

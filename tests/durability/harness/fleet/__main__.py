@@ -56,6 +56,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--held", type=float, default=0.5, metavar="SECONDS", help="the victim's next hop stands still")
     text = "before a trouble, in which what was answered may come again (default: 1; more on a busy machine)"
     parser.add_argument("--settled", type=float, default=1.0, metavar="SECONDS", help=text)
+    parser.add_argument("--slow", choices=SERVICES, default="", help="answers late while there is load")
     parser.add_argument("--a-round", type=int, default=10, help="troubles a round")
     parser.add_argument("--rate", type=float, default=15.0, help="messages a second, to each server")
     parser.add_argument("--longest", type=float, default=4.0, help="seconds of load between two troubles at most")
@@ -93,7 +94,7 @@ def rounds(options: argparse.Namespace) -> Iterator[tuple[Plan, NextHop, Outcome
     for number, at in enumerate(range(0, len(todo), options.a_round)):
         troubles = todo[at : at + options.a_round]
         times = (options.rate, options.longest, options.frozen, options.cut)
-        plan = Plan(troubles, *times, rng.randrange(1 << 30), options.timeout, options.held, options.settled)
+        plan = Plan(troubles, *times, rng.randrange(1 << 30), options.timeout, options.held, options.settled, options.slow)
         hop = hops[number % len(hops)]
         has_wires = any(kind is Kind.CUT for kind, *_ in troubles)
         with stage(options.directory) as place:

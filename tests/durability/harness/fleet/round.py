@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -20,7 +20,7 @@ from benchmarks.results.records import Acknowledged
 from benchmarks.results.verdict import BEFORE_KILL_S
 from benchmarks.stage.progress import say
 from benchmarks.stage.trial import Follower
-from tests.durability.harness.fleet.bed import Bed, Member, entries_left
+from tests.durability.harness.fleet.bed import IN_DOUBT, Bed, Member, ask_services, entries_left
 from tests.durability.harness.fleet.trouble import HELD_S, Kind, Trouble
 from tests.durability.harness.fleet.verdict import Copy, FleetVerdict, judge
 from tests.durability.harness.fleet.wires import SERVICES, Way
@@ -35,6 +35,7 @@ CALM_S = 3.0
 """Of what was acknowledged longer ago nothing waits any more."""
 TIMED = frozenset({Kind.HEIR, Kind.FREEZE, Kind.CUT})
 """Kinds of which it is judged how long the others take; the next hop stands still before."""
+SLOW_S = 2.0
 EMPTY_S = 60.0
 FLUSHES, FLUSHED_S = 6, 3.0
 """Flushes of one trouble, and the seconds between them."""
@@ -59,6 +60,8 @@ class Plan:
     """So long behind its begin the victim's next hop stands still."""
     settled_s: float = BEFORE_KILL_S
     """Within so many seconds of the next hop's answer an outcome is durable, on a machine as busy as this one."""
+    slow: str = ""
+    """A service that answers `SLOW_S` later while there is load; empty: none."""
 
 
 @attrs.frozen
@@ -75,7 +78,7 @@ class Outcome:
     @property
     def is_good(self) -> bool:
         """Whether every promise was kept."""
-        return not (self.verdict.faults or any(self.left.values()) or self.complaints or self.slow)
+        return not (self.verdict.faults or are_left(self.left) or self.complaints or self.slow)
 
 
 class Round:
@@ -91,11 +94,15 @@ class Round:
         """Raises: TrialError."""
         bed, plan = self._bed, self._plan
         self.begin()
+        if plan.slow:
+            ask_services("slow", plan.slow, SLOW_S)
         for kind, victim, services, way in plan.troubles:
             time.sleep(max(0.7, self._rng.random() * plan.longest_s))
             self._check_running()
             self._trouble(kind, bed.member(victim), services, way)
         time.sleep(1.0)
+        if plan.slow:
+            ask_services("thaw", plan.slow)
         return self.finish()
 
     def begin(self) -> None:
@@ -225,8 +232,14 @@ class Round:
 
     def _left(self) -> dict[str, int]:
         end_s = time.monotonic() + EMPTY_S
+        in_doubt = {one.number for member in self._bed.members for one in member.sent()[1] if not one.reply}
         while True:
-            left = entries_left(self._bed.members[0])
-            if not any(left.values()) or time.monotonic() > end_s:
+            left = entries_left(self._bed.members[0], in_doubt)
+            if not are_left(left) or time.monotonic() > end_s:
                 return left
             time.sleep(LOOK_S)
+
+
+def are_left(left: Mapping[str, int]) -> bool:
+    """Whether entries are left that are not in doubt."""
+    return any(count for area, count in left.items() if area != IN_DOUBT)

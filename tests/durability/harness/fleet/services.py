@@ -13,13 +13,12 @@ import attrs
 
 from benchmarks.stage.progress import say
 from tests.durability.harness.fleet.bed import ask_services
-from tests.durability.harness.fleet.round import LONGEST_S, WELL_S, Outcome, Round
+from tests.durability.harness.fleet.round import LONGEST_S, SLOW_S, WELL_S, Outcome, Round
 from tests.durability.harness.fleet.trouble import Kind, Trouble
 from tests.durability.harness.fleet.wires import SERVICES
 
 DEEDS = ("kill", "freeze", "slow", "fill", "restart")
 ALL = [(deed, service) for service in SERVICES for deed in DEEDS] + [("wipe", "rabbitmq")]
-SLOW_S = 2.0
 SETTLED_S = 3.0
 """Load before each trouble, at least."""
 RECOVERED_S = 60.0
