@@ -205,7 +205,11 @@ class Latest(Protocol):
 
 @attrs.frozen
 class Filter:
-    """Which entries `search` returns. `spool_id` and `area` let a provider read less; `matches` decides on the rest."""
+    """Which entries `search`, `claim` and `visit_all` are for: those of this message and in this area that match.
+
+    `spool_id` lets a provider look for one message without reading all others, however long the queue. Then it need not tell
+    of damage that it did not come to, but of files that it can't read.
+    """
 
     spool_id: SpoolId | None = None
     area: Area | None = None

@@ -91,9 +91,9 @@ def test_a_stop_ends_takes_that_wait(story: Story) -> None:
 def test_entries_are_counted_when_all_is_known_and_give_way(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[int] = []
 
-    def look(stretch: Stretch, segment: int, most_entries: int, *, is_last_piece: bool) -> SeenSlice:
+    def look(stretch: Stretch, segment: int, most_entries: int, *, is_last_piece: bool, only: SpoolId | None) -> SeenSlice:
         looks.append(segment)
-        return look_at(stretch, segment, most_entries, is_last_piece=is_last_piece)
+        return look_at(stretch, segment, most_entries, is_last_piece=is_last_piece, only=only)
 
     monkeypatch.setattr(piece_reading, "look_at", look)
     story.crash()

@@ -1,26 +1,30 @@
 """Claims: what matches is handed out wherever it is, first of the working set, then piece by piece of what rests.
 
-*Rules*: a piece is read once, and what matches in it is loaded; the rest of it stays where it is. What is written behind the
-beginning of a claim is not looked at.
+*Rules*: a piece is read once, and what matches in it is loaded; the rest of it stays where it is. Of one message the pieces
+alone are read that may have it, and of these its records alone. What is written behind the beginning of a claim is not
+looked at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import attrs
 
 from mailismus.journal.commit import GroupCommit
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, Filter, Gap, Message, Page
+from mailismus.queue.interface import Filter, Gap, Message, Page
 from mailismus.queue.pages import CLAIM_MESSAGES, claim_page
-from mailismus.queue.providers.log.control.piece_reading import EnvelopeChoice, PieceReading
+from mailismus.queue.providers.log.control.piece_reading import Choose, EnvelopeChoice, PieceReading
 from mailismus.queue.providers.log.index.piece import Piece
 from mailismus.queue.providers.log.index.resting import Resting
 from mailismus.queue.providers.log.index.working_set import LogMessage, WorkingSet
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope
 from mailismus.queue.providers.log.read.visit import Position
+
+LOOKED_AT = 1000
+"""Pieces that are looked at in memory for one page, at most: some milliseconds of the reactor."""
 
 UNREAD = (Gap("segment", "a segment of the log can't be read", 1, ""),)
 
@@ -105,29 +109,42 @@ class LogClaims:
     def _claim_in_memory(self, wanted: Filter, cursor: ClaimCursor, limit: int) -> Page | None:
         """Return the next page from memory; None: nothing is left there."""
         pages = _Pages(wanted, cursor.newest)
-        memory = self._working_set.messages_between(SpoolId(cursor.in_memory + 1), cursor.newest_id)
-        for looked, known in enumerate(memory, 1):
-            if wanted.spool_id in (None, known.message.spool_id):
-                pages.meet(known)
+        for looked, known in enumerate(self._in_memory(wanted.spool_id, cursor), 1):
+            pages.meet(known)
             if pages.count >= limit or looked >= CLAIM_MESSAGES:
                 following = attrs.evolve(cursor, in_memory=known.message.spool_id)
                 return pages.page(self._working_set, following)
         return pages.page(self._working_set, attrs.evolve(cursor, at=(0, 0))) if pages.found else None
 
+    def _in_memory(self, spool_id: SpoolId | None, cursor: ClaimCursor) -> Iterator[LogMessage]:
+        """Yield the messages in memory behind the cursor, in order; `spool_id`: this one alone."""
+        if spool_id is None:
+            yield from self._working_set.messages_between(SpoolId(cursor.in_memory + 1), cursor.newest_id)
+        elif spool_id > cursor.in_memory and (known := self._working_set.messages.get(spool_id)) is not None:
+            yield known
+
     async def _claim_resting(self, wanted: Filter, cursor: ClaimCursor) -> Page:
         """Return a page of the next piece that may have something."""
         begin = cursor.at or (0, 0)
         pages, gaps, is_read = _Pages(wanted, cursor.newest), False, False
-        for piece in self._resting.all(*begin):
+        for looked, piece in enumerate(self._resting.all(*begin)):
             position = (piece.segment, piece.begin)
-            if position < begin or not self._may_match(piece, wanted.area):
+            if position < begin or (looked < LOOKED_AT and not self._may_match(piece, wanted)):
                 continue
-            if is_read:
+            if is_read or looked >= LOOKED_AT:
                 return pages.page(self._working_set, attrs.evolve(cursor, at=position), UNREAD if gaps else ())
-            gaps = not await self._reading.read(piece, partial(_Pages.choose, pages), self._now())
+            gaps = not await self._read(piece, wanted.spool_id, partial(_Pages.choose, pages))
             is_read = True
         return pages.page(self._working_set, None, UNREAD if gaps else ())
 
-    def _may_match(self, piece: Piece, area: Area | None) -> bool:
-        """Whether the piece may have an entry of this area."""
-        return self._resting.has(piece) and (area is None or not piece.is_known or piece.amounts[area].entries > 0)
+    async def _read(self, piece: Piece, spool_id: SpoolId | None, choose: Choose) -> bool:
+        """Load what is chosen in a piece. Return whether it could be read."""
+        if spool_id is None:
+            return await self._reading.read(piece, choose, self._now())
+        return await self._reading.pick(piece, (spool_id,), choose, self._now())
+
+    def _may_match(self, piece: Piece, wanted: Filter) -> bool:
+        """Whether the piece may have an entry of this area, and of this message."""
+        area = wanted.area
+        has_area = area is None or not piece.is_known or piece.amounts[area].entries > 0
+        return has_area and piece.may_have(wanted.spool_id) and self._resting.has(piece)

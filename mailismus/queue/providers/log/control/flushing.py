@@ -84,7 +84,7 @@ class Flushing:
                 self._waiters.fire((Area.DEFERRED,))
             return False
 
-        is_whole = await self._visits.visit(look, ends_at=fire, is_left_out=told.covers)
+        is_whole = await self._visits.visit(look, ends_at=fire, is_left_out=told.covers, only=wanted.spool_id)
         fire()
         return count, is_whole
 

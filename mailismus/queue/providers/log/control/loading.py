@@ -39,6 +39,9 @@ over."""
 PIECES_A_TAKE = 8
 """Pieces that one take loads from at most."""
 
+MOST_PICKED = 8
+"""Messages, beyond which all of every piece is read for those that are asked for, in place of what may be theirs."""
+
 TAKE_S = 0.05
 """Seconds after which a take that has something reads no further piece."""
 
@@ -153,9 +156,14 @@ class PieceLoading:
         def choose(one: FoundEnvelope, _: float) -> EnvelopeChoice:
             return EnvelopeChoice.LOAD if one.message.spool_id in spool_ids else EnvelopeChoice.LEAVE
 
+        are_few = len(spool_ids) <= MOST_PICKED
         for piece in self._resting.all():
-            if self._resting.has(piece):
+            if not self._resting.has(piece):
+                continue
+            if not are_few:
                 await self._reading.read(piece, choose, now)
+            elif any(map(piece.may_have, spool_ids)):
+                await self._reading.pick(piece, spool_ids, choose, now)
 
     async def load_segments(self, numbers: Collection[int], most: int) -> None:
         """Load what rests in these segments, or has its content there, while there is room: about `most` envelopes."""

@@ -2,6 +2,7 @@
 
     all lines of a piece -> what is wanted goes to the working set -> earliest due times and counts of the rest
     outlines of a piece  -> the same of all of it, nothing is loaded
+    a few messages of it -> what is wanted of them is loaded; nothing is parsed of the others, and nothing learnt
     a slice of a piece   -> its entries are looked at, without their contents; nothing is learnt
 
 *Rules*: a batch is read when all its items have been told that it is durable. No marks are written meanwhile: what is found
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 import enum
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TypeVar
 
@@ -39,7 +40,13 @@ from mailismus.queue.providers.log.index.rest_counts import RestCounts
 from mailismus.queue.providers.log.index.resting import Resting
 from mailismus.queue.providers.log.read.count_plan import PlannedSegment
 from mailismus.queue.providers.log.read.envelopes import FoundEnvelope, Stretch
-from mailismus.queue.providers.log.read.pieces import OutlinedPiece, ReadPiece, outline_piece, read_piece
+from mailismus.queue.providers.log.read.pieces import (
+    OutlinedPiece,
+    ReadPiece,
+    outline_piece,
+    pick_envelopes,
+    read_piece,
+)
 from mailismus.queue.providers.log.read.quarantine import LogDamage
 from mailismus.queue.providers.log.read.seen import look_at
 from mailismus.queue.providers.log.read.visit import PieceVisit, Position
@@ -61,6 +68,7 @@ _LOAD, _HOLD = EnvelopeChoice.LOAD, EnvelopeChoice.HOLD
 
 T = TypeVar("T")
 
+_UNREADABLE = "Segment {path} of the queue can't be read: {error}"
 
 SLICE_ENTRIES = 200
 """Entries that a look reads at once, about: some milliseconds of work."""
@@ -98,7 +106,7 @@ class PieceReading:
         self._behind, self._worker, self._lock, self._damage = behind, worker, lock, damage
         self._throttle = throttle
         self._visits: list[PieceVisit] = []
-        self.pieces_read = self.slices_read = 0
+        self.pieces_read = self.pieces_picked = self.slices_read = 0
 
     # visits
 
@@ -127,7 +135,7 @@ class PieceReading:
         try:
             read = await self._run(partial(read_piece, until=piece.end), piece, segment)
         except OSError as error:
-            self._log.error("Segment {path} of the queue can't be read: {error}", path=segment.path, error=error)
+            self._log.error(_UNREADABLE, path=segment.path, error=error)
             return False
         self.pieces_read += 1
         await self._damage.keep(segment.path, segment.file, read.damages, read.bad)
@@ -138,23 +146,17 @@ class PieceReading:
         return True
 
     def _load(self, piece: Piece, read: ReadPiece, choose: Choose, now: float) -> None:
-        resting, garbage = self._resting, self._garbage_in(piece.segment)
+        resting = self._resting
         rest, rested = PieceRest(), dict.fromkeys(Area, NOTHING)
         held: set[Area] = set()
-        for one in read.found:
-            if one.offset in garbage or self._is_loaded(one.message.spool_id, one.place):
-                continue
+        for one in self._resting_of(piece, read.found):
             amounts = one.amounts()
             for area, amount in amounts.items():
                 rested[area] = rested[area].plus(amount)
-            times = [piece.due_at(one.place.sequence, one.message, entry) for entry in one.entries]
+            times = _times(piece, one)
             choice = choose(one, min(times))
             if choice is _LOAD:
-                if self._visits:
-                    for visit in self._visits:
-                        visit.see(one, piece)
-                    times = [piece.due_at(one.place.sequence, one.message, entry) for entry in one.entries]  # or flushed
-                self._ledger.load(one, times, now, self._commits.applied_sequence, is_held=piece.is_known)
+                self._load_one(piece, one, now)
                 continue
             if not piece.is_known:
                 self._ledger.hold(one)
@@ -163,12 +165,54 @@ class PieceReading:
                 held.add(one.entries[0].area)
                 times = [max(due_at, now + piece.again_s) for due_at in times]
             dues, content_segment = dues_of(one.entries, times, one.interval), one.content.segment if one.content else 0
-            rest.add(dues, amounts.items(), content_segment, is_flushed=is_flushed)
+            rest.add(one.message.spool_id, dues, amounts.items(), content_segment, is_flushed=is_flushed)
         if read.end is not None:
             resting.split(piece, *read.end, rested)
         resting.replace(piece, rest)
         piece.hold_back(is_again=bool(held))
         resting.hold(piece, held)
+
+    def _resting_of(self, piece: Piece, found: Iterable[FoundEnvelope]) -> Iterator[FoundEnvelope]:
+        """Yield those that rest of the unmarked envelopes of a piece."""
+        garbage = self._garbage_in(piece.segment)
+        for one in found:
+            if one.offset in garbage or self._is_loaded(one.message.spool_id, one.place):
+                continue
+            yield one
+
+    def _load_one(self, piece: Piece, one: FoundEnvelope, now: float) -> None:
+        """Load an envelope. Visits see it before: they may make it due."""
+        for visit in self._visits:
+            visit.see(one, piece)
+        self._ledger.load(one, _times(piece, one), now, self._commits.applied_sequence, is_held=piece.is_known)
+
+    # a few messages
+
+    async def pick(self, piece: Piece, spool_ids: Collection[SpoolId], choose: Choose, now: float) -> bool:
+        """Load the chosen envelopes of these messages. Return whether the piece could be read. Of a piece of which nothing
+        is known, its outlines are read before, or all of it where they do not check."""
+        if not piece.is_known and not await self.outline(piece):
+            return await self.read(piece, choose, now)
+        await self._lock.acquire()
+        try:
+            segment = self._segment_of(piece)
+            if segment is None or not any(map(piece.may_have, spool_ids)):
+                return True
+            stretch = self._stretch(piece, segment, piece.begin)
+            try:
+                found = await self._worker.run(partial(pick_envelopes, stretch, piece.segment, spool_ids, until=piece.end))
+            except OSError as error:
+                self._log.error(_UNREADABLE, path=segment.path, error=error)
+                return False
+            self.pieces_picked += 1
+            for one in self._resting_of(piece, found):
+                if self._resting.has(piece) and choose(one, min(_times(piece, one))) is _LOAD:
+                    amounts = one.amounts()
+                    self._load_one(piece, one, now)
+                    self._resting.lessen(piece, one.message.spool_id, amounts)
+            return True
+        finally:
+            self._lock.release()
 
     # outlines
 
@@ -205,25 +249,30 @@ class PieceReading:
                 due_at = piece.limited(one.place.sequence, area, attempts, stored_at)
                 runner = runner_of(area, one.interval)
                 dues[runner] = min(dues.get(runner, due_at), due_at)
-            rest.add(dues, one.amounts.items(), one.content_segment)
+            rest.add(one.spool_id, dues, one.amounts.items(), one.content_segment)
         if read.end is not None:
             self._resting.split(piece, *read.end, rest.amounts)
         self._resting.replace(piece, rest)
 
     # slices
 
-    async def look(self, piece: Piece, begin: Position, visit: PieceVisit, now: float) -> Looked:
+    async def look(
+        self, piece: Piece, begin: Position, visit: PieceVisit, now: float, only: SpoolId | None = None
+    ) -> Looked:
         """Have the envelopes of a visit looked at that rest in a piece from this position on, about `SLICE_ENTRIES`. Of a
-        piece of which nothing is known, its outlines are read before. What does not check is read whole."""
+        piece of which nothing is known, its outlines are read before. What does not check is read whole. `only`: those of
+        this message alone are looked for."""
         if not piece.is_known and not await self.outline(piece):
             return await self._look_whole(piece, begin, visit, now)
+        if not piece.may_have(only):
+            return self.pass_over(piece, begin, visit)
         await self._lock.acquire()
         try:
             segment = self._segment_of(piece)
             if segment is None:
                 return Looked(begin)
             stretch, is_last = self._stretch(piece, segment, begin[1]), self._resting.end_of(piece) is None
-            act = partial(look_at, stretch, piece.segment, SLICE_ENTRIES, is_last_piece=is_last)
+            act = partial(look_at, stretch, piece.segment, SLICE_ENTRIES, is_last_piece=is_last, only=only)
             try:
                 read, used_s = await self._worker.run(self._throttle.metered(act))
             except OSError:
@@ -240,6 +289,12 @@ class PieceReading:
         finally:
             self._lock.release()
         return await self._look_whole(piece, begin, visit, now)
+
+    def pass_over(self, piece: Piece, begin: Position, visit: PieceVisit) -> Looked:
+        """As `look`, where nothing that the visit looks for rests in the piece."""
+        end = self._end_of(piece, begin)
+        visit.pass_by(end)
+        return Looked(end)
 
     async def _look_whole(self, piece: Piece, begin: Position, visit: PieceVisit, now: float) -> Looked:
         """As `look`, but read all of the piece."""
@@ -327,3 +382,8 @@ class PieceReading:
                 if envelope.segment in found:
                     found[envelope.segment].append(envelope.offset)
         return found
+
+
+def _times(piece: Piece, one: FoundEnvelope) -> list[float]:
+    """Return when the entries of an envelope of a piece are due."""
+    return [piece.due_at(one.place.sequence, one.message, entry) for entry in one.entries]

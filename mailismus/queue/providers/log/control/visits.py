@@ -7,12 +7,16 @@ from collections.abc import Callable
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.journal.commit import GroupCommit
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.log.control.giving_way import give_way
 from mailismus.queue.providers.log.control.piece_reading import PieceReading
 from mailismus.queue.providers.log.index.piece import Piece
 from mailismus.queue.providers.log.index.resting import Resting
 from mailismus.queue.providers.log.read.visit import Look, PieceVisit, Position
 from mailismus.queue.throttle import WorkThrottle
+
+PASSED_OVER = 1000
+"""Pieces that are passed over at once, for they don't have what is looked for: some milliseconds of the reactor."""
 
 
 def _never(_: Position) -> bool:
@@ -49,11 +53,13 @@ class Visits:
         begin: Position = (0, 0),
         ends_at: Callable[[Position], bool] = _never,
         is_left_out: Callable[[int, int], bool] = _never_there,
+        only: SpoolId | None = None,
     ) -> bool:
         """Have every resting envelope looked at, but those that are written meanwhile. Return whether all could be read.
         `begin`: what lies before is left out. `ends_at`: whether the visit ends before this position. `is_left_out`: whether
-        what rests from this offset of this segment on, to the end of its piece, need not be looked at."""
-        return await self._visit(look, begin, ends_at, is_left_out, is_slow=False)
+        what rests from this offset of this segment on, to the end of its piece, need not be looked at. `only`: envelopes of
+        this message alone are looked for, in the pieces that may have one."""
+        return await self._visit(look, begin, ends_at, is_left_out, only=only)
 
     async def _visit(
         self,
@@ -62,19 +68,27 @@ class Visits:
         ends_at: Callable[[Position], bool],
         is_left_out: Callable[[int, int], bool],
         *,
-        is_slow: bool,
+        only: SpoolId | None = None,
+        is_slow: bool = False,
     ) -> bool:
-        is_whole, at = True, begin
+        is_whole, at, passed_over = True, begin, 0
         visit = PieceVisit(look, self._commits.applied_sequence)
         visit.pass_by(begin)
         self._reading.add_visit(visit)
         try:
             for piece in self._resting.all(*begin):
+                if not piece.may_have(only):
+                    if (position := self._next_in(piece, at)) is not None:
+                        at = self._reading.pass_over(piece, position, visit).end
+                    passed_over += 1
+                    if passed_over % PASSED_OVER == 0:
+                        await self._throttle.rest(0.0)
+                    continue
                 while (position := self._next_in(piece, at)) is not None and not is_left_out(*position):
                     if ends_at(position):
                         return is_whole
                     began_s = self._reactor.seconds()
-                    looked = await self._reading.look(piece, position, visit, self._now())
+                    looked = await self._reading.look(piece, position, visit, self._now(), only)
                     is_whole, at = looked.is_whole and is_whole, looked.end
                     if is_slow:
                         await give_way(self._reactor, began_s)

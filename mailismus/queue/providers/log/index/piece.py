@@ -1,7 +1,7 @@
 """Pieces: what is known of a stretch of one segment, and of the envelopes that rest there. Pure.
 
-A piece keeps a time for each runner, amounts, and the segments that its envelopes refer to, nothing for an envelope. A
-runner is an area and a retry interval (`format.record.interval_of`).
+A piece keeps a time for each runner, amounts, and the segments that its envelopes refer to, and for an envelope the mark
+of its id alone (`index.id_marks`). A runner is an area and a retry interval (`format.record.interval_of`).
 
 *Rules*: a due time here may be too early, never too late. Times are UTC seconds.
 """
@@ -13,8 +13,10 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Filter, Latest, Message
 from mailismus.queue.providers.log.index.amount import NOTHING, RestAmount
+from mailismus.queue.providers.log.index.id_marks import IdMarks
 
 PIECE_BYTES = 1 << 20
 """Bytes of a piece, about: read in one act."""
@@ -59,19 +61,23 @@ class PieceRest:
     """Of each area."""
     refers: set[int] = attrs.field(factory=set)
     """Segments of contents."""
+    ids: IdMarks = attrs.field(factory=IdMarks)
+    """Of its messages."""
     is_flushed: bool = False
     """Something of it matches a flush."""
 
     def add(
         self,
+        spool_id: SpoolId,
         dues: Mapping[int, float],
         amounts: Iterable[tuple[Area, RestAmount]],
         content_segment: int,
         *,
         is_flushed: bool = False,
     ) -> None:
-        """Add an envelope: the earliest due time of each of its runners, its entries, and the segment of its content (0: a
-        message file)."""
+        """Add an envelope of this message: the earliest due time of each of its runners, its entries, and the segment of its
+        content (0: a message file)."""
+        self.ids.add(spool_id)
         for area, amount in amounts:
             self.amounts[area] = self.amounts[area].plus(amount)
         for runner, due_at in dues.items():
@@ -91,9 +97,11 @@ class Piece:
         "dues",
         "end",
         "flushes",
+        "ids",
         "is_known",
         "late",
         "late_amounts",
+        "late_ids",
         "late_refers",
         "limits",
         "refers",
@@ -118,6 +126,10 @@ class Piece:
         """Segments with contents of resting envelopes here, or more."""
         self.late_refers: set[int] = set()
         """Of those that were noted since the reading of it began."""
+        self.ids = IdMarks()
+        """Of the messages whose envelopes rest here, as far as is known, or of more."""
+        self.late_ids = IdMarks()
+        """Of those that were noted since the reading of it began."""
         self.again_s = AGAIN_S
         """Seconds until it is read again if nothing could be loaded for the senders' sake."""
         self.late: dict[int, float] | None = None
@@ -131,6 +143,10 @@ class Piece:
     def is_counted(self) -> bool:
         """Whether its amounts say all that a count must know."""
         return self.is_known and all(amount.is_lone for amount in self.amounts.values())
+
+    def may_have(self, spool_id: SpoolId | None) -> bool:
+        """Whether an envelope of this message, or (None) any, may rest here."""
+        return spool_id is None or not self.is_known or self.ids.has(spool_id)
 
     def due_in(self, area: Area) -> float | None:
         """Earliest due time in this area; None: nothing of it rests here, as far as is known."""

@@ -18,8 +18,10 @@ from bisect import bisect_right, insort
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Area, Entry, Filter, Latest, Message
 from mailismus.queue.providers.log.index.amount import NOTHING, RestAmount
+from mailismus.queue.providers.log.index.id_marks import IdMarks
 from mailismus.queue.providers.log.index.piece import PIECE_BYTES, Piece, PieceRest, area_of
 
 
@@ -77,6 +79,9 @@ class Resting:
             piece = Piece(segment, begin, sequence, is_known=True, end=begin)
             insort(pieces, piece, key=_begin)
         piece.reach(begin)
+        piece.ids.add(message.spool_id)
+        if piece.late is not None:
+            piece.late_ids.add(message.spool_id)
         for entry in entries:
             one = RestAmount.of(1, message.recipient_count, message.stored_bytes)
             for amounts in (self.amounts, piece.amounts, *((piece.late_amounts,) if piece.late is not None else ())):
@@ -100,7 +105,7 @@ class Resting:
 
     def begin_reading(self, piece: Piece) -> None:
         """A piece is being read: what is noted in it from now on may not be seen."""
-        piece.late, piece.late_refers = {}, set()
+        piece.late, piece.late_refers, piece.late_ids = {}, set(), IdMarks()
         piece.late_amounts = dict.fromkeys(Area, NOTHING)
 
     def split(self, piece: Piece, begin: int, sequence: int, found: Mapping[Area, RestAmount]) -> None:
@@ -110,6 +115,7 @@ class Resting:
         piece.end_at(begin)
         rest.flushes, rest.limits, rest.refers = list(piece.flushes), list(piece.limits), set(piece.refers)
         if piece.is_known:
+            rest.ids = piece.ids
             for area, amount in piece.amounts.items():
                 rest.amounts[area] = amount.minus(piece.late_amounts[area]).minus(found[area])
                 piece.amounts[area] = amount.minus(rest.amounts[area])
@@ -125,6 +131,7 @@ class Resting:
         """A piece was read: this rests there, and what was noted since the reading began."""
         late, piece.late = piece.late, None
         piece.refers, piece.late_refers = rest.refers | piece.late_refers, set()
+        piece.ids, piece.late_ids = rest.ids.plus(piece.late_ids), IdMarks()
         if not self.has(piece):
             return
         for area, amount in rest.amounts.items():
@@ -137,12 +144,26 @@ class Resting:
         for runner, due_at in (*rest.dues.items(), *(late or {}).items()):
             self._lower(piece, runner, due_at)
         if not piece.dues:
-            pieces = self._pieces[piece.segment]
-            pieces.remove(piece)
-            if not pieces:
-                del self._pieces[piece.segment]
+            self._remove(piece)
         elif not rest.is_flushed and min((late or {}).values(), default=1.0) > 0.0:
             piece.flushes = []
+
+    def lessen(self, piece: Piece, spool_id: SpoolId, amounts: Mapping[Area, RestAmount]) -> None:
+        """An envelope of this message with these entries was loaded from a known piece. The times of the piece stay: they
+        may be too early."""
+        for area, amount in amounts.items():
+            self.amounts[area] = self.amounts[area].minus(amount)
+            piece.amounts[area] = piece.amounts[area].minus(amount)
+        piece.ids.remove(spool_id)
+        if not any(amount.entries for amount in piece.amounts.values()):
+            self._remove(piece)
+
+    def _remove(self, piece: Piece) -> None:
+        """Nothing rests in this piece."""
+        pieces = self._pieces[piece.segment]
+        pieces.remove(piece)
+        if not pieces:
+            del self._pieces[piece.segment]
 
     def concerning(self, segments: Collection[int]) -> Iterator[Piece]:
         """Yield the pieces with envelopes that may lie in these segments, or have their content there."""

@@ -153,7 +153,7 @@ class Looking:
                 found.append(attrs.evolve(message, entries=entries))
 
         if left > 0 and not is_over:
-            is_whole = await self._visit(look, begin=begin, ends_at=ends_at)
+            is_whole = await self._visit(look, begin=begin, ends_at=ends_at, only=wanted.spool_id)
             is_over = ended_at is None
         page, rest = split_page(found, limit)
         following = attrs.evolve(cursor, at=ended_at or begin, rest=tuple(rest), is_over=is_over)

@@ -1,11 +1,13 @@
-"""Reading of a piece: all unmarked envelopes of a stretch, or their outlines. Blocks."""
+"""Reading of a piece: all unmarked envelopes of a stretch, those of a few messages, or the outlines of all. Blocks."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import attrs
 
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.log.read.damage import damages_of, has_doubtful_end
 from mailismus.queue.providers.log.read.envelopes import BatchReader, FoundEnvelope, Stretch, envelopes_of
 from mailismus.queue.providers.log.read.outline import Outline, outlines_of
@@ -41,6 +43,22 @@ def read_piece(
         found += envelopes_of(batch, segment, lambda _, record: not record.is_marked, bad)
     damages = damages_of(reader, stretch, is_last_piece=is_last_piece)
     return ReadPiece(found, bad, None, damages, is_last_piece and not damages and has_doubtful_end(reader, stretch))
+
+
+def pick_envelopes(
+    stretch: Stretch, segment: int, spool_ids: Collection[SpoolId], *, until: float = math.inf
+) -> list[FoundEnvelope]:
+    """Read the unmarked envelopes of these messages, up to this offset. The records of a batch without their ids are not
+    looked at, and what does not check is passed over. Blocks. Raises OSError."""
+    reader = BatchReader(stretch)
+    found: list[FoundEnvelope] = []
+    names = [spool_id.to_bytes(8, "little") for spool_id in spool_ids]  # as in the head of a record
+    while (batch := reader.next()) is not None and batch.offset < until:
+        if any(name in batch.records for name in names):
+            found += envelopes_of(
+                batch, segment, lambda _, record: not record.is_marked and record.spool_id in spool_ids, []
+            )
+    return found
 
 
 @attrs.frozen

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.log.format.record import ENVELOPES, LogPlace, LogRecord, LogRecordKind, split_replacement
 from mailismus.queue.providers.log.read.damage import damages_of, has_doubtful_end
 from mailismus.queue.providers.log.read.envelopes import SeenEnvelope, Stretch, Wanted, read_lines
@@ -78,14 +79,20 @@ class SeenSlice:
     is_whole: bool
 
 
-def look_at(stretch: Stretch, segment: int, most_entries: int, *, is_last_piece: bool) -> SeenSlice:
-    """Look at the unmarked envelopes of a stretch, with about so many entries. `is_last_piece`: the segment ends with it.
-    Blocks. Raises OSError."""
+def look_at(
+    stretch: Stretch, segment: int, most_entries: int, *, is_last_piece: bool, only: SpoolId | None = None
+) -> SeenSlice:
+    """Look at the unmarked envelopes of a stretch, with about so many entries. `is_last_piece`: the segment ends with it;
+    `only`: those of this message. Blocks. Raises OSError."""
+
+    def is_wanted(_: LogPlace, record: LogRecord) -> bool:
+        return not record.is_marked and only in (None, record.spool_id)
+
     reader = SkimReader(stretch)
     seen: list[SeenEnvelope] = []
     bad: list[bytes] = []
     entries = 0
-    for found in seen_batches(reader, segment, lambda _, record: not record.is_marked, bad):
+    for found in seen_batches(reader, segment, is_wanted, bad):
         seen += found
         entries += sum(len(one.entries) for one in found)
         if entries >= most_entries and reader.whole.offset < stretch.end:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from twisted.internet.defer import Deferred
 
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.log.index.piece import Piece
 from mailismus.queue.providers.log.read.envelopes import SeenEnvelope
 
@@ -30,6 +31,7 @@ class PartVisit(Protocol):
         begin: Position = ...,
         ends_at: Callable[[Position], bool] = ...,
         is_left_out: Callable[[int, int], bool] = ...,
+        only: SpoolId | None = ...,
     ) -> Coroutine[Deferred[Any], Any, bool]:
         """Return whether all could be read."""
 
