@@ -23,7 +23,7 @@ from typing import NamedTuple
 import attrs
 
 from mailismus.errors import newer_format
-from mailismus.mail.ids import SpoolId
+from mailismus.mail.ids import SpoolId, spool_name
 from mailismus.queue.files.recipient_line import DONE, FORMAT, LIVE, parse_line
 from mailismus.queue.interface import Area, Entry, Message
 from mailismus.queue.providers.clustered.format.slots import slot_start
@@ -52,6 +52,7 @@ _CRC_SIZE = 9
 """Bytes of the CRC of a header line, with the space before it."""
 _LINE_HEAD = FORMAT + b" "
 _DONE_BYTE = DONE[0]
+_LF = 10
 
 
 @attrs.frozen
@@ -202,6 +203,29 @@ def read_lines(data: bytes, area: Area, committed: int | None) -> Iterator[Found
             else:
                 yield BadLine(at, piece)
     yield from _missing(data, committed)
+
+
+def find_lines(data: bytes, area: Area, committed: int | None, spool_id: SpoolId) -> Iterator[FoundLine]:
+    """As `read_lines`, but the lines of one message alone, found by the bytes of its id: what is without them is not looked
+    at, and no damage is told."""
+    name, end = spool_name(spool_id), len(data) if committed is None else committed
+    at = data.find(name, 0, end)
+    while at >= 0:
+        behind = data.find(b"\n", at, end)
+        behind = end if behind < 0 else behind
+        begin = _begin_of_line(data, at)
+        for found in read_lines(data[begin:behind], area, None):
+            if isinstance(found, FoundLine) and found.message.spool_id == spool_id:
+                yield found._replace(offset=begin + found.offset)
+        at = data.find(name, behind, end)
+
+
+def _begin_of_line(data: bytes, at: int) -> int:
+    """The offset of the line in which the byte at `at` lies. Of several LFs in a row the first one ends a line."""
+    begin = data.rfind(b"\n", 0, at) + 1
+    while begin and data[begin - 1] == _LF:
+        begin -= 1
+    return begin + 1 if begin else 0
 
 
 def scan_lines(data: bytes, committed: int | None, bad: list[BadLine] | None = None) -> Iterator[ScannedLine]:

@@ -11,7 +11,7 @@ lost or moved away: its messages keep their bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import attrs
@@ -21,6 +21,7 @@ from mailismus.disk.worker import IWorker
 from mailismus.queue.gaps import gap_of
 from mailismus.queue.interface import Gap
 from mailismus.queue.providers.clustered.format.cluster import ClusterId
+from mailismus.queue.providers.clustered.index.cluster import Cluster
 from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
 
 T = TypeVar("T")
@@ -55,10 +56,17 @@ class ClusterReader:
 
     async def read(self, cluster_id: ClusterId, path: str, act: Callable[[], T]) -> T | Unread:
         """Return the result of `act`, which reads the file, in the worker. Where it raises OSError: `Unread`."""
-        try:
-            result = await self._worker.run(act)
-        except OSError as error:
-            return self._not_read(cluster_id, path, error)
+        return self._known(cluster_id, path, await self._worker.run(lambda: _result_of(act)))
+
+    async def read_each(self, clusters: Sequence[Cluster], acts: Sequence[Callable[[], T]]) -> list[T | Unread]:
+        """As `read` for each of these clusters with its act, in one turn of the worker."""
+        read = await self._worker.run(lambda: [_result_of(act) for act in acts])
+        return [self._known(one.id, one.path, result) for one, result in zip(clusters, read, strict=True)]
+
+    def _known(self, cluster_id: ClusterId, path: str, result: T | OSError) -> T | Unread:
+        """Note whether a cluster could be read."""
+        if isinstance(result, OSError):
+            return self._not_read(cluster_id, path, result)
         if cluster_id in self._told:
             self._told.discard(cluster_id)
             self._log.info("Cluster {path} can be read again.", path=path)
@@ -77,3 +85,11 @@ class ClusterReader:
             text = "Cluster {path} can't be read: {reason}; its entries wait, and it is tried again."
             self._log.error(text, path=path, reason=gap.reason)
         return Unread((gap,))
+
+
+def _result_of(act: Callable[[], T]) -> T | OSError:
+    """Return what an act returns, or the error that it raises."""
+    try:
+        return act()
+    except OSError as error:
+        return error

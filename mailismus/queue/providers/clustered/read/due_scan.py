@@ -24,7 +24,7 @@ from mailismus.queue.providers.clustered.format.cluster import BadLine, FoundLin
 from mailismus.queue.providers.clustered.index.cluster import Cluster, Flush
 from mailismus.queue.providers.clustered.index.cluster_index import ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import Memtable
-from mailismus.queue.providers.clustered.read.cluster_file import read_file
+from mailismus.queue.providers.clustered.read.cluster_file import read_file, read_live
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
 from mailismus.spool.quarantine import keep_corrupt
 
@@ -126,14 +126,13 @@ class DueScan:
 
     async def _count_matching(self, cluster: Cluster, wanted: Filter) -> int | Unread:
         """Count the live lines of a cluster that match."""
+        act = partial(read_live, self._disk, cluster.path, cluster.id.area, cluster.length, wanted.spool_id)
         with cluster.reading() as marked:
-            read = await self._read_file(cluster, cluster.length)
-        if isinstance(read, Unread):
-            return read
-        lines, _ = read
+            lines = await self._reader.read(cluster.id, cluster.path, act)
+        if isinstance(lines, Unread):
+            return lines
         return sum(
-            not (line.is_done or line.offset in cluster.owed or line.offset in marked)
-            and is_wanted(wanted, line.message, line.entry)
+            line.offset not in cluster.owed and line.offset not in marked and is_wanted(wanted, line.message, line.entry)
             for line in lines
         )
 

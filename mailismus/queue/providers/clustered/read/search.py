@@ -1,5 +1,6 @@
 """Search and counts of the queue. They change and lock nothing, and read one cluster at a time, in a worker. They pause for
-mail; a count in another process disturbs mail less (`count_plan`).
+mail; a count in another process disturbs mail less (`count_plan`). One message is looked for by the bytes of its id: of
+other lines nothing is parsed, and several clusters are read at a time.
 
 A search goes over the memtable first, then over the clusters that existed when it began. So no entry is given twice: an
 entry that is moved meanwhile lies in a cluster that is passed over; an entry of a cluster that is retried meanwhile is in
@@ -9,6 +10,7 @@ the part of the memtable that is done.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 
 import attrs
@@ -16,13 +18,13 @@ import attrs
 from mailismus.disk.interface import IDisk
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.gaps import Gaps
-from mailismus.queue.interface import Area, Entry, Filter, Message, Page, Summary
+from mailismus.queue.interface import Entry, Filter, Message, Page, Summary
 from mailismus.queue.pages import CLAIM_MESSAGES, claim_page, count_entries, split_page
-from mailismus.queue.providers.clustered.format.cluster import ClusterId, FoundLine, read_lines
+from mailismus.queue.providers.clustered.format.cluster import ClusterId, FoundLine
 from mailismus.queue.providers.clustered.index.cluster import Cluster
 from mailismus.queue.providers.clustered.index.cluster_index import ClusteredEntry, ClusterIndex
 from mailismus.queue.providers.clustered.index.memtable import JournaledMessage, Memtable
-from mailismus.queue.providers.clustered.read.cluster_file import read_file
+from mailismus.queue.providers.clustered.read.cluster_file import read_live
 from mailismus.queue.providers.clustered.read.cluster_reader import ClusterReader, Unread
 from mailismus.queue.providers.clustered.read.count_plan import CountingPlan
 from mailismus.queue.providers.clustered.read.due_scan import is_wanted
@@ -33,6 +35,9 @@ from mailismus.queue.throttle import WorkThrottle
 PAGE_CLUSTERS = 10
 """Clusters that are read for one page at most: one in which little matches comes all the same, and a client that has left is
 noticed."""
+CLUSTERS_OF_ID = 32
+"""Clusters in which one message is looked for in one turn of the worker, and for one page of a claim: some milliseconds of
+processor time."""
 SLICE_S = 0.004
 """Processor seconds of a count between two pauses, in pieces of a cluster."""
 
@@ -119,29 +124,19 @@ class QueueSearch:
                         last = QueueId(journaled.message.spool_id, found[room - 1].number)
                         return Page(tuple(messages), attrs.evolve(cursor, in_memtable=last))
                     room -= len(found)
-        read, clusters = cursor.cluster, self._clusters(cursor.cluster, cursor.newest)
+        read, groups = cursor.cluster, self._groups(wanted, cursor)
         left = PAGE_CLUSTERS
         while room > 0 and left > 0:
-            cluster = next(clusters, None)
-            if cluster is None:
+            group = next(groups, ())
+            if not group:
                 return Page(tuple(messages), None, gaps.all())
-            if wanted.area is not None and cluster.id.area is not wanted.area:
-                continue
-            lines, used_s = await self._read_live(cluster)
-            if isinstance(lines, Unread):
-                gaps.add(lines.gaps)
-                continue
-            read, left = cluster.id, left - 1
-            for line in lines:
-                if line.offset >= cursor.lengths.get(cluster.id, line.offset + 1):
-                    break
-                if not is_wanted(wanted, line.message, line.entry):
-                    continue
-                if messages and messages[-1].spool_id == line.message.spool_id:
-                    messages[-1].entries.append(line.entry)
+            read_now, used_s = await self._read_live(group, wanted.spool_id)
+            for cluster, lines in zip(group, read_now, strict=True):
+                if isinstance(lines, Unread):
+                    gaps.add(lines.gaps)
                 else:
-                    messages.append(attrs.evolve(line.message, entries=[line.entry]))
-                room -= 1
+                    room -= _add_matching(messages, cluster, lines, wanted, cursor)
+            read, left = group[-1].id, left - 1
             await self._throttle.rest(used_s)
         page, rest = split_page(messages, limit)
         return Page(tuple(page), attrs.evolve(cursor, cluster=read, rest=tuple(rest)), gaps.all())
@@ -157,17 +152,16 @@ class QueueSearch:
         out: list[QueueId] = []
         gaps = Gaps()
         looked = 0
-        for cluster in self._clusters(cursor.cluster, cursor.newest):
-            if wanted.area not in (None, cluster.id.area):
-                continue
-            lines = await self.live_lines(cluster)
-            if isinstance(lines, Unread):
-                gaps.add(lines.gaps)
-                continue
-            self._claim_lines(cluster, lines, wanted, cursor, messages, out)
-            looked += len(lines)
-            if looked >= limit:
-                return Page(tuple(messages), attrs.evolve(cursor, cluster=cluster.id), gaps.all(), tuple(out))
+        for group in self._groups(wanted, cursor):
+            read_now, _ = await self._read_live(group, wanted.spool_id)
+            for cluster, lines in zip(group, read_now, strict=True):
+                if isinstance(lines, Unread):
+                    gaps.add(lines.gaps)
+                else:
+                    self._claim_lines(cluster, lines, wanted, cursor, messages, out)
+                    looked += len(lines)
+            if looked >= limit or wanted.spool_id is not None:
+                return Page(tuple(messages), attrs.evolve(cursor, cluster=group[-1].id), gaps.all(), tuple(out))
         return Page(tuple(messages), None, gaps.all(), tuple(out))
 
     def _claim_in_memtable(self, wanted: Filter, cursor: Cursor, limit: int) -> Page | None:
@@ -230,20 +224,46 @@ class QueueSearch:
             if behind is None or cluster_order(cluster_id) > cluster_order(behind):
                 yield cluster
 
+    def _groups(self, wanted: Filter, cursor: Cursor) -> Iterator[Sequence[Cluster]]:
+        """Yield the clusters of the filter's area behind the cursor, as many at a time as are read in one turn."""
+        group: list[Cluster] = []
+        for cluster in self._clusters(cursor.cluster, cursor.newest):
+            if wanted.area in (None, cluster.id.area):
+                group.append(cluster)
+            if len(group) >= (1 if wanted.spool_id is None else CLUSTERS_OF_ID):
+                yield group
+                group = []
+        if group:
+            yield group
+
     async def live_lines(self, cluster: Cluster) -> Sequence[FoundLine] | Unread:
         """Return the live lines of a cluster, out or not."""
-        return (await self._read_live(cluster))[0]
+        ((lines,), _) = await self._read_live((cluster,), None)
+        return lines
 
-    async def _read_live(self, cluster: Cluster) -> tuple[Sequence[FoundLine] | Unread, float]:
-        """As `live_lines`, with the processor seconds that it took."""
-        act = partial(read_live, self._disk, cluster.path, cluster.id.area, cluster.length)
-        with cluster.reading() as marked:
-            read = await self._reader.read(cluster.id, cluster.path, self._throttle.metered(act))
-        if isinstance(read, Unread):
-            return read, 0.0
-        lines, used_s = read
-        cluster.apply_limits(lines)
-        return [line for line in lines if line.offset not in cluster.owed and line.offset not in marked], used_s
+    async def _read_live(
+        self, clusters: Sequence[Cluster], spool_id: SpoolId | None
+    ) -> tuple[list[Sequence[FoundLine] | Unread], float]:
+        """Return the live lines of each of these clusters, or (`spool_id`) those of one message, and the processor seconds
+        that it took."""
+        acts = [
+            self._throttle.metered(partial(read_live, self._disk, one.path, one.id.area, one.length, spool_id))
+            for one in clusters
+        ]
+        with ExitStack() as reading:
+            marked = [reading.enter_context(cluster.reading()) for cluster in clusters]
+            read = await self._reader.read_each(clusters, acts)
+        found: list[Sequence[FoundLine] | Unread] = []
+        all_used_s = 0.0
+        for cluster, marks, result in zip(clusters, marked, read, strict=True):
+            if isinstance(result, Unread):
+                found.append(result)
+                continue
+            lines, used_s = result
+            all_used_s += used_s
+            cluster.apply_limits(lines)
+            found.append([line for line in lines if line.offset not in cluster.owed and line.offset not in marks])
+        return found, all_used_s
 
     def _candidates(self, wanted: Filter, after: QueueId | None, last: SpoolId) -> Iterator[JournaledMessage]:
         if wanted.spool_id is None:
@@ -254,13 +274,22 @@ class QueueSearch:
                 yield journaled
 
 
-def read_live(disk: IDisk, path: str, area: Area, length: int | None) -> list[FoundLine]:
-    """Return the lines of a cluster file whose state byte is live. Raises OSError."""
-    return [
-        found
-        for found in read_lines(read_file(disk, path, length), area, length)
-        if isinstance(found, FoundLine) and not found.is_done
-    ]
+def _add_matching(
+    messages: list[Message], cluster: Cluster, lines: Sequence[FoundLine], wanted: Filter, cursor: Cursor
+) -> int:
+    """Add the matching lines of a cluster to what was found. Return how many."""
+    count = 0
+    for line in lines:
+        if line.offset >= cursor.lengths.get(cluster.id, line.offset + 1):
+            break
+        if not is_wanted(wanted, line.message, line.entry):
+            continue
+        if messages and messages[-1].spool_id == line.message.spool_id:
+            messages[-1].entries.append(line.entry)
+        else:
+            messages.append(attrs.evolve(line.message, entries=[line.entry]))
+        count += 1
+    return count
 
 
 def _matching(journaled: JournaledMessage, wanted: Filter, after: QueueId | None) -> list[Entry]:
