@@ -26,6 +26,7 @@ from mailismus.queue.interface import (
     EndedEntries,
     Filter,
     Flushed,
+    Gap,
     Latest,
     M,
     Message,
@@ -207,17 +208,26 @@ class ChunkQueue:
         return Deferred.fromCoroutine(self._search(wanted, after, limit))
 
     async def _search(self, wanted: Filter, after: object | None, limit: int) -> Page:
-        await self.parts.scanning.wait()
-        return await self.parts.looking.search(wanted, after, limit, self.parts.scanning.gaps(), LOOKED_AT)
+        gaps = await self._until_known(wanted)
+        return await self.parts.looking.search(wanted, after, limit, gaps, LOOKED_AT)
+
+    async def _until_known(self, wanted: Filter) -> tuple[Gap, ...]:
+        """Wait until a start has read all that may match; a message is known with all of its entries, or not at all. Return
+        what could not be read."""
+        parts, spool_id = self.parts, wanted.spool_id
+        if spool_id is not None and parts.ledger.has(spool_id):
+            return ()
+        await parts.scanning.wait()
+        return parts.scanning.gaps()
 
     def claim(self, wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
         return Deferred.fromCoroutine(self._claim(wanted, after, limit))
 
     async def _claim(self, wanted: Filter, after: object | None, limit: int) -> Page:
         parts, read = self.parts, dict[SpoolId, KnownChunk]()
-        await parts.scanning.wait()
+        gaps = await self._until_known(wanted)
         with self._resting.watch() as left:
-            page = await parts.looking.search(wanted, after, limit, parts.scanning.gaps(), limit, read)
+            page = await parts.looking.search(wanted, after, limit, gaps, limit, read)
             parts.loading.enter(read, left)
         loading = parts.loading.bring({message.spool_id for message in page.messages})
         if loading is not None:
@@ -233,8 +243,8 @@ class ChunkQueue:
         return Deferred.fromCoroutine(self._flush(wanted, now))
 
     async def _flush(self, wanted: Filter, now: float) -> Flushed:
-        await self.parts.scanning.wait()
-        flushed, is_due = await self.parts.looking.flush(wanted, now, self.parts.scanning.gaps())
+        gaps = await self._until_known(wanted)
+        flushed, is_due = await self.parts.looking.flush(wanted, now, gaps)
         if is_due:
             self.parts.reactor.callLater(0, self._fire, {Area.DEFERRED})
         return flushed
