@@ -71,6 +71,16 @@ def parse_filter(words: Sequence[str], now: float) -> Filter:
     return Filter(spool_id, area, _all_of(tests))
 
 
+def named_message(words: Sequence[str]) -> SpoolId | None:
+    """Return the message of an ID among the words of a filter: no other one matches. None: there is no ID."""
+    for word in words:
+        queue_id = parse_queue_id(word)
+        spool_id = parse_spool_id(word) if queue_id is None else queue_id.spool_id
+        if spool_id is not None:
+            return spool_id
+    return None
+
+
 def parse_arrival_filter(words: Sequence[str]) -> Predicate:
     """Return which entries of new mail these words select; without words: every one. Raises `FilterError`, for words about
     mail that is in the queue too."""

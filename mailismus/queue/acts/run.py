@@ -22,7 +22,7 @@ from mailismus.queue.acting import Acting
 from mailismus.queue.acts.act import Act, ActKind, ActState
 from mailismus.queue.acts.decide import CONCERNED, has_acted, is_of, settlement_of, undone
 from mailismus.queue.acts.lines import acted_line, restored_line
-from mailismus.queue.filter import parse_filter
+from mailismus.queue.filter import named_message, parse_filter
 from mailismus.queue.gaps import Gaps
 from mailismus.queue.interface import Area, Entry, Filter, Message, Page, Settlement
 from mailismus.queue.throttle import WorkThrottle
@@ -75,7 +75,7 @@ def filter_of(act: Act) -> Filter:
 def undo_filter_of(act: Act) -> Filter:
     """Return what undoing the act is for."""
     area = {ActKind.HOLD: Area.HELD, ActKind.HOLD_INCOMING: Area.HELD, ActKind.DELETE: Area.DELETED}.get(act.order.kind)
-    return Filter(None, area, lambda message, entry: is_of(act, entry))
+    return Filter(named_message(act.order.words), area, lambda message, entry: is_of(act, entry))
 
 
 class ActRun:

@@ -318,6 +318,31 @@ def test_a_redirection_of_what_is_to_be_reported_stays(world: ActWorld) -> None:
     assert world.undo(redirection.act).act.restored == 1
 
 
+def test_an_act_on_one_message_and_its_undoing_look_for_that_one_alone(
+    world: ActWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = world.put(b"a@x.example", b"b@x.example"), world.put()
+    looked_for: list[Filter] = []
+    claim = world.provider.claim
+
+    def note(wanted: Filter, after: object | None, limit: int) -> Deferred[Page]:
+        looked_for.append(wanted)
+        return claim(wanted, after, limit)
+
+    monkeypatch.setattr(world.provider, "claim", note)
+    for word, count in ((f"{first:016X}", 2), (f"{first:016X}-2", 1)):
+        run = world.order(ActKind.HOLD, word, "area=incoming")
+        assert run.act.entries == count
+        assert world.undo(run.act).act.restored == count
+    assert {wanted.spool_id for wanted in looked_for} == {first}
+    looked_for.clear()
+    run = world.order(ActKind.HOLD, f"{first:016X}", f"{second:016X}")
+    assert run.act.entries == 0
+    run = world.order(ActKind.HOLD, "recipient=*")
+    assert world.undo(run.act).act.restored == 3
+    assert looked_for[-1].spool_id is None
+
+
 def test_an_undoing_looks_again_for_what_moved_while_it_went_on(world: ActWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(3):
         world.put()
