@@ -16,6 +16,7 @@ from tests.contracts.history import DurableHistoryContract
 from tests.contracts.leaving import LeavingContract
 from tests.contracts.listening import FailingListeningContract, ListeningContract
 from tests.contracts.looking import LookingContract
+from tests.contracts.naming import DurableNamingContract, NamingContract
 from tests.contracts.queue_machine import check_against_a_model
 from tests.contracts.settling import SettlingContract
 from tests.contracts.words import DurableWordsContract, WordsContract
@@ -25,12 +26,17 @@ class _MailContract(EnteringContract, LeavingContract, SettlingContract, Listeni
     """What mail needs."""
 
 
-class QueueContract(_MailContract, ClaimingContract, ActingContract):
+class QueueContract(_MailContract, ClaimingContract, ActingContract, NamingContract):
     """What every provider guarantees while it runs."""
 
 
 class DurableQueueContract(
-    _DurableQueueContract, DurableWordsContract, DurableClaimingContract, DurableActingContract, DurableHistoryContract
+    _DurableQueueContract,
+    DurableWordsContract,
+    DurableClaimingContract,
+    DurableActingContract,
+    DurableNamingContract,
+    DurableHistoryContract,
 ):
     """What a provider that claims durability guarantees over a stop, clean or not."""
 
