@@ -508,7 +508,7 @@ FOREIGN_WRITES: dict[str, tuple[str, str]] = {
     ),
     "queue.providers.log.control.rounds": ("was_out is_start_asked", _INDEX),
     "queue.providers.log.index.resting": (
-        "late late_amounts late_refers refers flushes is_known dues",
+        "late late_amounts late_ids late_refers ids refers flushes is_known dues",
         "pieces, which are its own",
     ),
     "queue.providers.log.recovery.replay": ("is_garbage", _PARTS),

@@ -88,7 +88,7 @@ def look_at(
     def is_wanted(_: LogPlace, record: LogRecord) -> bool:
         return not record.is_marked and only in (None, record.spool_id)
 
-    reader = SkimReader(stretch)
+    reader = SkimReader(stretch, only)
     seen: list[SeenEnvelope] = []
     bad: list[bytes] = []
     entries = 0

@@ -19,6 +19,7 @@ import attrs
 from mailismus.errors import Corrupt
 from mailismus.journal.batch import BATCH_HEAD_SIZE, BLOCK, Batch, batch_head, padded_size
 from mailismus.journal.frame import FRAME
+from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.log.format.record import (
     ENVELOPES,
     LogRecord,
@@ -56,10 +57,12 @@ class SkimmedBatch:
 
 
 class SkimReader:
-    """Skims the batches of a stretch. `whole`: what is not skimmed is read by it; it knows what was passed over."""
+    """Skims the batches of a stretch. `whole`: what is not skimmed is read by it; it knows what was passed over. `only`: the
+    records of other messages may be left out."""
 
-    def __init__(self, stretch: Stretch) -> None:
+    def __init__(self, stretch: Stretch, only: SpoolId | None = None) -> None:
         self.whole = BatchReader(stretch)
+        self._only = only
         self._stretch = stretch
         self._data, self._data_at = b"", stretch.begin
         self._window = BLOCK
@@ -105,7 +108,7 @@ class SkimReader:
             following = offset + FRAME.size + text_size + content_size
             if following > end:
                 return None
-            if frame[0] in _WANTED:
+            if frame[0] in _WANTED and self._only in (None, frame[4]):
                 at = self._have(offset + FRAME.size, text_size)
                 record = record_of(frame, self._data[at : at + text_size], offset - first)
                 if record is None or record.area is None or len(record.text) != text_size:

@@ -140,7 +140,7 @@ class LiveEnvelopes:
             last = segment.last_sequence
             has_work = bisect_right(self._worked, behind) < bisect_right(self._worked, last)
             if last > behind and (last >= self._first or has_work):
-                yield from self._of_segment(segment, read, behind, is_wanted, has_work=has_work)
+                yield from self._of_segment(segment, read, behind, is_wanted, has_work=has_work, only=spool_id)
             behind = max(behind, last)
 
     def _of_segment(
@@ -153,6 +153,7 @@ class LiveEnvelopes:
         begin: int = BLOCK,
         last: int | None = None,
         has_work: bool = True,
+        only: SpoolId | None = None,
     ) -> Iterator[E]:
         header = segment.header
         assert header is not None
@@ -162,7 +163,7 @@ class LiveEnvelopes:
             self._not_read(segment.path, error)
             return
         stretch = Stretch(file, header, begin, segment.size_bytes, behind, last or segment.last_sequence)
-        reading = _Reading(stretch, is_wanted, has_work=has_work)
+        reading = _Reading(stretch, is_wanted, has_work=has_work, only=only)
         try:
             if decode_header(file.read_at(0, BLOCK)) != header and not segment.is_guessed:
                 self._not_read(segment.path, OSError(errno.ESTALE, f"it {_CHANGED}"))
@@ -190,12 +191,13 @@ class LiveEnvelopes:
 
 @attrs.frozen
 class _Reading:
-    """A segment that is read. `has_work`: it may hold envelopes that records in the suffix are about; `bad`, `skipped`: what
-    did not check."""
+    """A segment that is read. `has_work`: it may hold envelopes that records in the suffix are about; `only`: envelopes of
+    this message alone are wanted; `bad`, `skipped`: what did not check."""
 
     stretch: Stretch
     is_wanted: Wanted
     has_work: bool
+    only: SpoolId | None = None
     bad: list[bytes] = attrs.field(factory=list)
     skipped: list[tuple[int, int]] = attrs.field(factory=list)
 
@@ -213,7 +215,7 @@ def _found_in(segment: _Reading) -> Iterator[FoundEnvelope]:
 
 
 def _seen_in(segment: _Reading) -> Iterator[SeenEnvelope]:
-    reader = SkimReader(segment.stretch)
+    reader = SkimReader(segment.stretch, segment.only)
     for seen in seen_batches(reader, segment.number, segment.is_wanted, segment.bad):
         yield from seen
     segment.skipped.extend(reader.whole.skipped)
