@@ -6,9 +6,12 @@ from datetime import UTC, datetime, tzinfo
 
 
 def amount(value: float | None) -> str:
-    """A number in at most 5 cells: `0.4`, `12`, `4310`, `86k`, `1.2M`; `-` where it is unknown."""
+    """A number in at most 5 cells: `0.4`, `12`, `4310`, `86k`, `1.2M`; `<0.1` where that is too rough, `-` where it is
+    unknown."""
     if value is None:
         return "-"
+    if 0 < value < 0.05:
+        return "<0.1"
     if value < 9.95:
         return f"{value:.1f}" if value and value != int(value) else f"{value:.0f}"
     for limit, unit in ((99_999.5, ""), (999_500.0, "k"), (999_500_000.0, "M")):
@@ -49,6 +52,22 @@ def milliseconds(seconds: float) -> str:
 def noun(number: int, what: str) -> str:
     """The word for so many of a thing: `client`, `clients`."""
     return what if number == 1 else f"{what}s"
+
+
+_NEAR_S = 12 * 3600.0
+"""A time of day that is farther away needs its date."""
+
+
+def lately(at: float, now: float, zone: tzinfo | None = None) -> str:
+    """A moment of the past in at most 10 cells: its time of day, or its date where that could be another day's."""
+    return moment(at, zone, "%H:%M:%S" if abs(now - at) <= _NEAR_S else "%b %d %Hh")
+
+
+def zone_name(at: float, zone: tzinfo | None = None) -> str:
+    """The zone that times of that moment are told in, `CET (UTC+01:00)`; None: the local one."""
+    name, offset = moment(at, zone, "%Z"), moment(at, zone, "%z")
+    told = f"UTC{offset[:3]}:{offset[3:5]}" if len(offset) >= 5 else "UTC"
+    return name if offset == "+0000" and name == "UTC" else f"{name} ({told})"
 
 
 def moment(at: float, zone: tzinfo | None = None, form: str = "%H:%M:%S") -> str:

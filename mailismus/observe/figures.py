@@ -33,7 +33,7 @@ class Barriers:
 
 @attrs.frozen
 class FreeSpace:
-    """Room in the file system of one directory, in bytes."""
+    """Room in a file system, in bytes. `of`: the directories that are told of it."""
 
     of: str
     free_bytes: float
@@ -226,6 +226,27 @@ def _bound(bounds: Sequence[float], counts: Sequence[int]) -> float:
     return float("inf")
 
 
+_ONE_DISK_SHARE = 0.005
+"""Two directories with equally large file systems whose free parts differ by less are told of as one: mostly they are."""
+
+
 def _spaces(latest: Overview) -> list[FreeSpace]:
     sizes = _by_label(latest, "mailismus_disk_size_bytes")
-    return [FreeSpace(of, free, sizes.get(of, 0)) for of, free in _by_label(latest, "mailismus_disk_free_bytes").items()]
+    found: list[FreeSpace] = []
+    for of, free in _by_label(latest, "mailismus_disk_free_bytes").items():
+        space = FreeSpace(of, free, sizes.get(of, 0))
+        same = next((place for place, one in enumerate(found) if _are_one(one, space)), None)
+        if same is None:
+            found.append(space)
+        else:
+            found[same] = attrs.evolve(found[same], of=f"{found[same].of}, {of}")
+    return found
+
+
+def _are_one(one: FreeSpace, other: FreeSpace) -> bool:
+    return one.size_bytes == other.size_bytes > 0 and abs(one.share - other.share) < _ONE_DISK_SHARE
+
+
+def told_spaces(spaces: Sequence[FreeSpace]) -> Sequence[str]:
+    """Whose room each of them is, in words behind its number; empty where there is only one."""
+    return [f" ({one.of})" for one in spaces] if len(spaces) > 1 else [""] * len(spaces)

@@ -47,6 +47,7 @@ class Failure(NamedTuple):
     """The first one of the attempt."""
     recipients: int
     host: str
+    """As it is logged; empty: no host was reached."""
     reply: str
 
 

@@ -112,6 +112,14 @@ def fold(text: str, width: int, indent: str = "") -> list[str]:
     return [indent + one for one in lines]
 
 
+def folded_into(text: str, width: int, lines: int) -> list[str]:
+    """The same in at most so many lines; `~` at the end of the last one tells that there is more."""
+    found = fold(text, width)
+    if len(found) <= lines:
+        return found
+    return [*found[: lines - 1], cut(" ".join(found[lines - 1 :]), width)]
+
+
 def _head(word: str, room: int) -> str:
     """The characters of a long word that fit, one at least."""
     used = 0
@@ -123,13 +131,19 @@ def _head(word: str, room: int) -> str:
 
 
 def line_of(spans: Sequence[Span], width: int, filler: str = "") -> Line:
-    """A line of exactly `width` cells: what goes beyond is cut, what is missing is filled in the style `filler`."""
+    """A line of exactly `width` cells: what goes beyond is cut as by `cut`, what is missing is filled in the style
+    `filler`."""
     kept, room = [], width
-    for span in spans:
+    last = max((at for at, span in enumerate(spans) if span.text.strip()), default=-1)
+    for at, span in enumerate(spans):
         text = cut(span.text, room)
+        is_full = width_of(text) == room and at < last  # there is more, and no room for it
+        text = cut(f"{text} ", room) if is_full else text
         if text:
             kept.append(Span(span.style, text))
         room -= width_of(text)
+        if is_full:
+            break
     if room > 0:
         kept.append(Span(filler, " " * room))
     return tuple(kept)

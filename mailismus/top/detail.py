@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 
-from mailismus.observe.amounts import amount, lasting, moment
+from mailismus.observe.amounts import amount, lasting, lately, moment
 from mailismus.observe.figures import HopRow, Picture
 from mailismus.observe.grades import BAD, PLAIN, grade_of_hold
 from mailismus.observe.hold_words import phrase_of, why_of
 from mailismus.observe.overview import Failure
 from mailismus.top.cells import Line, Span, clean, fold, line_of
 from mailismus.top.state import Pane, ViewState
-from mailismus.top.table import DIM, HEAD, failure_key
+from mailismus.top.table import DIM, HEAD, failure_key, said_of
 
 MOST_FAILURES = 10
 INDENT = "  "
@@ -59,7 +59,7 @@ def _hop(
         yield []
         yield [Span(HEAD, "Its last failures")]
         for one in failures:
-            text = f"{moment(one.at, zone)} {one.status} {one.recipient}, {one.host}: {one.reply}"
+            text = f"{lately(one.at, picture.now, zone)} {one.status} {one.recipient}, {said_of(one)}"
             yield from _folded(clean(text), PLAIN, width)
 
 
@@ -78,10 +78,10 @@ def _failure(one: Failure, width: int, zone: tzinfo | None) -> Iterator[list[Spa
     others = f" and {one.recipients - 1} more" if one.recipients > 1 else ""
     rows = (
         ("status", one.status),
-        ("time", moment(one.at, zone)),
+        ("time", moment(one.at, zone, "%b %d %H:%M:%S")),
         ("recipient", one.recipient + others),
         ("next hop", one.next_hop),
-        ("host", one.host),
+        ("host", one.host or "none was reached"),
         ("reply", one.reply),
     )
     for label, text in rows:

@@ -7,20 +7,28 @@ from collections.abc import Sequence
 from datetime import tzinfo
 
 from mailismus.observe.amounts import amount, milliseconds, moment, noun, size
-from mailismus.observe.figures import Barriers, FreeSpace, Picture
+from mailismus.observe.figures import Barriers, FreeSpace, Picture, told_spaces
 from mailismus.observe.grades import BAD, GOOD, PLAIN, WARN, grade_of_barriers, grade_of_space
 from mailismus.observe.history import Rates
-from mailismus.top.cells import Line, Span, clean, line_of, width_of
+from mailismus.top.cells import Line, Span, clean, cut, line_of, width_of
 from mailismus.top.plot import plot
 from mailismus.top.table import DIM, HEAD
 
 LABEL_CELLS = 7
+LEAST_NAME = 11
+"""Cells of the title: ` Mailismus~`."""
 LEAST_PLOT = 8
 MOST_PLOT = 60
+SCALE_CELLS = 14
+"""Of what the highest block of a plot means."""
+GAP = 2
+"""Cells between two parts of a line, at least."""
 
 
-def head_of(picture: Picture, rates: Sequence[Rates], width: int, blocks: str, zone: tzinfo | None) -> list[Line]:
-    """The lines. `rates`: of the last minutes; `blocks`: what a plot is made of."""
+def head_of(
+    picture: Picture, rates: Sequence[Rates], width: int, blocks: str, zone: tzinfo | None, notice: str = ""
+) -> list[Line]:
+    """The lines. `rates`: of the last minutes; `blocks`: what a plot is made of; `notice`: what is told before all."""
     traffic = picture.traffic
     failing = _style(traffic.failed, BAD), _style(traffic.deferred, WARN)
     come = [
@@ -38,7 +46,7 @@ def head_of(picture: Picture, rates: Sequence[Rates], width: int, blocks: str, z
         *_item(amount(picture.connections), "conn"),
     ]
     return [
-        _title(picture, width, zone),
+        _title(picture, width, zone, notice),
         _labelled("In", come, [one.came for one in rates], width, blocks),
         _labelled("Out", gone, [one.went for one in rates], width, blocks),
         _labelled("Queue", _queue(picture), (), width, blocks),
@@ -46,23 +54,30 @@ def head_of(picture: Picture, rates: Sequence[Rates], width: int, blocks: str, z
     ]
 
 
-def _title(picture: Picture, width: int, zone: tzinfo | None) -> Line:
+def _title(picture: Picture, width: int, zone: tzinfo | None, notice: str) -> Line:
+    """What there is no room for goes in this order: the share of the processor, the end of the name, that of the alarm."""
     name = f" Mailismus {clean(picture.version)}  {clean(picture.name)}"
+    end = f"{moment(picture.now, zone)} "
+    alarm = f"  {notice}" if notice else ""
+    alarm += f"  refuses mail: {clean(', '.join(picture.refusing))}" if picture.refusing else ""
+    room = width - width_of(alarm) - width_of(end) - GAP
     cpu = "" if picture.cpu is None else f"processor {picture.cpu:.0%}  "
-    end = f"{cpu}{moment(picture.now, zone)} "
-    alarm = f"  refuses mail: {clean(', '.join(picture.refusing))}" if picture.refusing else ""
-    room = width - width_of(name) - width_of(alarm) - width_of(end)
-    return line_of(
-        (Span("title", name), Span("alarm", alarm), Span("title", " " * room), Span("title", end)), width, "title"
-    )
+    end = f"{cpu}{end}" if width_of(name) + width_of(cpu) <= room else end
+    name = cut(name, max(LEAST_NAME, room))
+    gap = " " * max(GAP, width - width_of(name) - width_of(alarm) - width_of(end))
+    return line_of((Span("title", name), Span("alarm", alarm), Span("title", gap + end)), width, "title")
 
 
 def _labelled(label: str, spans: Sequence[Span], values: Sequence[float], width: int, blocks: str) -> Line:
     used = LABEL_CELLS + sum(width_of(span.text) for span in spans)
     line = [Span(HEAD, label.ljust(LABEL_CELLS)), *spans]
-    room = min(width - used - 1, MOST_PLOT)
+    free = width - used - 1
+    scale_cells = SCALE_CELLS if free - SCALE_CELLS >= 2 * LEAST_PLOT else 0
+    room = min(free - scale_cells, MOST_PLOT)
     if values and room >= LEAST_PLOT:
-        line += [Span(PLAIN, " " * (width - used - room)), Span(GOOD, plot(values, room, blocks))]
+        scale = f"peak {amount(max(values[-room:]))}/s ".rjust(scale_cells) if scale_cells else ""
+        line += [Span(PLAIN, " " * (width - used - room - scale_cells)), Span(DIM, scale)]
+        line.append(Span(GOOD, plot(values, room, blocks)))
     return line_of(line, width)
 
 
@@ -100,8 +115,6 @@ def _barriers(barriers: Barriers | None) -> list[Span]:
 
 def _spaces(spaces: Sequence[FreeSpace]) -> list[Span]:
     found: list[Span] = []
-    for space in spaces:
-        found += _item(
-            f"{space.share:.0%}", f"of {size(space.size_bytes)} free ({clean(space.of)})", grade_of_space(space.share)
-        )
+    for space, of in zip(spaces, told_spaces(spaces), strict=True):
+        found += _item(f"{space.share:.0%}", f"of {size(space.size_bytes)} free{clean(of)}", grade_of_space(space.share))
     return found

@@ -14,7 +14,7 @@ import attrs
 from mailismus.observe.figures import Picture
 from mailismus.observe.grades import PLAIN
 from mailismus.observe.history import Rates
-from mailismus.top.cells import Line, Span, clean, fold, left, line_of
+from mailismus.top.cells import Line, Span, clean, folded_into, left, line_of
 from mailismus.top.detail import detail_of
 from mailismus.top.head import head_of
 from mailismus.top.plot import BLOCKS
@@ -55,11 +55,10 @@ def draw(frame: Frame, state: ViewState, width: int, height: int) -> tuple[list[
         return _filled([[Span(PLAIN, text)]], width, height), state
     if frame.picture is None:
         return _filled([[], [Span(PLAIN, f"  {clean(frame.trouble or 'Asking the server ...')}")]], width, height), state
-    head = head_of(frame.picture, frame.rates, width, frame.blocks, frame.zone)
+    notice = "Paused: p goes on" if state.is_paused else ""
+    head = head_of(frame.picture, frame.rates, width, frame.blocks, frame.zone, notice)
     if frame.trouble:
         head[0] = line_of([Span("alarm", f" {clean(frame.trouble)}")], width, "alarm")
-    elif state.is_paused:
-        head[0] = line_of([Span("alarm", " Paused: p goes on "), *head[0]], width, "title")
     room = height - len(head) - 2
     if state.is_help:
         middle, state = _scrolled([line_of([Span(PLAIN, text)], width) for text in HELP_LINES], state, room, width)
@@ -105,7 +104,7 @@ def _table(table: Table, state: ViewState, room: int, width: int) -> tuple[list[
         else:
             lines.append(line_of(row.spans, width))
     lines += [line_of((), width)] * (1 + shown - len(lines))
-    note = fold(table.rows[state.position].note, width)[:NOTE_LINES]
+    note = folded_into(table.rows[state.position].note, width, NOTE_LINES)
     lines += [line_of([Span("note", text)], width, "note") for text in note]
     return lines + [line_of((), width)] * (room - len(lines)), state
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import tzinfo
 from typing import NamedTuple
 
-from mailismus.observe.amounts import amount, lasting, moment
+from mailismus.observe.amounts import amount, lasting, lately
 from mailismus.observe.figures import HopRow, Picture
 from mailismus.observe.grades import PLAIN, grade_of_hold, grade_of_status
 from mailismus.observe.hold_words import phrase_of, why_of
@@ -17,6 +17,7 @@ from mailismus.top.state import Pane, ViewState
 
 DIM, HEAD = "dim", "head"
 """Styles beside those of grades."""
+TIME_CELLS = 11
 WHY_CELLS = 19
 """Of the column with the meanings of holds."""
 
@@ -42,7 +43,7 @@ def table_of(picture: Picture, state: ViewState, width: int, zone: tzinfo | None
     if state.pane is Pane.HOPS:
         return _hops(picture.rows, state, width)
     if state.pane is Pane.FAILURES:
-        return _failures(picture.failures, state, width, zone)
+        return _failures(picture, state, width, zone)
     return _holds(picture.holds, state, width)
 
 
@@ -77,25 +78,29 @@ def _why(row: HopRow) -> str:
     return why_of(row.figures.hold, row.figures.reason)
 
 
-def _failures(failures: Iterable[Failure], state: ViewState, width: int, zone: tzinfo | None) -> Table:
-    who_cells = max(20, min(50, (width - 34) // 2))
-    heading = left("TIME", 9) + left("STATUS", 9) + left("RECIPIENT", who_cells) + " REPLY, HOST"
+def _failures(picture: Picture, state: ViewState, width: int, zone: tzinfo | None) -> Table:
+    who_cells = max(20, min(50, (width - 36) // 2))
+    heading = left("TIME", TIME_CELLS) + left("STATUS", 9) + left("RECIPIENT", who_cells) + " REPLY, HOST"
     found = []
-    for one in failures:
+    for one in picture.failures:
         if not _matches(state, one.next_hop, one.recipient, one.host, one.reply, one.status):
             continue
         others = f" +{one.recipients - 1}" if one.recipients > 1 else ""
         room = who_cells - len(others)
         who = left(left(clean(one.recipient), room).rstrip() + others, who_cells)
-        at = moment(one.at, zone)
         spans = (
-            Span(PLAIN, left(at, 9)),
+            Span(PLAIN, left(lately(one.at, picture.now, zone), TIME_CELLS)),
             Span(grade_of_status(one.status), left(clean(one.status), 9)),
             Span(PLAIN, who),
-            Span(PLAIN, clean(f" {one.reply}, {one.host}")),
+            Span(PLAIN, clean(f" {one.reply}, {one.host}" if one.host else f" {one.reply}")),
         )
-        found.append(TableRow(failure_key(one), spans, clean(f"{one.host}: {one.reply}")))
+        found.append(TableRow(failure_key(one), spans, clean(said_of(one))))
     return Table(heading, found)
+
+
+def said_of(one: Failure) -> str:
+    """The reply of a failure, behind the host that gave it, if one did."""
+    return f"{one.host}: {one.reply}" if one.host else one.reply
 
 
 def failure_key(one: Failure) -> str:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from urwid import str_util
 
-from mailismus.top.cells import Span, clean, cut, fold, left, line_of, right, width_of
+from mailismus.top.cells import Span, clean, cut, fold, folded_into, left, line_of, right, width_of
 
 
 @pytest.mark.parametrize(
@@ -49,6 +49,29 @@ def test_a_folded_text_loses_nothing_but_spaces(text: str, width: int) -> None:
     lines = fold(clean(text), width)
     assert all(width_of(line) <= width for line in lines)
     assert "".join(lines).replace(" ", "") == clean(text).replace(" ", "")
+
+
+@pytest.mark.parametrize(
+    ("texts", "width", "line"),
+    [
+        (("26%", " of it"), 9, "26% of it"),
+        (("26%", " of it"), 8, "26% of ~"),
+        (("26%", " of it"), 3, "26~"),
+        (("26%", "   "), 3, "26%"),
+        (("日", "x"), 2, "~ "),
+        (("26%", " of it", "."), 5, "26% ~"),
+    ],
+)
+def test_a_line_that_is_cut_between_two_parts_tells_that_there_is_more(
+    texts: tuple[str, ...], width: int, line: str
+) -> None:
+    assert "".join(span.text for span in line_of([Span("", text) for text in texts], width)) == line
+
+
+def test_a_folded_text_that_is_cut_tells_that_there_is_more() -> None:
+    assert folded_into("one two three four", 9, 2) == ["one two", "three fo~"]
+    assert folded_into("one two three", 9, 2) == ["one two", "three"]
+    assert folded_into("a" * 30, 9, 2) == ["a" * 9, "a" * 8 + "~"]
 
 
 def test_the_screen_counts_the_cells_of_every_character_as_this_does() -> None:

@@ -7,7 +7,7 @@ import math
 import attrs
 import pytest
 
-from mailismus.observe.figures import compare
+from mailismus.observe.figures import compare, told_spaces
 from mailismus.observe.history import WINDOW_S, History
 from mailismus.observe.overview import Figure, Overview, Spread
 from mailismus.top.plot import plot
@@ -26,6 +26,16 @@ def test_rates_are_differences_by_the_time_of_the_server() -> None:
     rates = {row.figures.name: (row.delivered, row.deferred, row.failed) for row in picture.rows}
     assert rates["well.test"] == (7, 0, 0)
     assert rates["dead.test"] == (0, 1, 0)
+
+
+def test_directories_on_one_file_system_are_told_of_once() -> None:
+    free = {"queue": 48.0e9, "spool": 48.1e9, "maildirs": 9e9, "other": 48e9}
+    size = {"queue": 120e9, "spool": 120e9, "maildirs": 120e9, "other": 500e9}
+    told = {**figures(1), "mailismus_disk_free_bytes": free, "mailismus_disk_size_bytes": size}
+    spaces = compare(None, attrs.evolve(busy(), figures=told)).spaces
+    assert [one.of for one in spaces] == ["queue, spool", "maildirs", "other"]
+    assert told_spaces(spaces)[0] == " (queue, spool)"
+    assert told_spaces(spaces[:1]) == [""]
 
 
 def test_the_first_overview_has_no_rates() -> None:

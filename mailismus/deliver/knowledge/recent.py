@@ -33,12 +33,14 @@ class FailureNote(NamedTuple):
 class HopTotals:
     """Totals of one next hop since it came into use, its last failure, and what was seen of it."""
 
-    __slots__ = ("deferred", "delivered", "failed", "habits", "is_used", "last")
+    __slots__ = ("deferred", "delivered", "failed", "habits", "host", "is_used", "last")
 
     def __init__(self) -> None:
         self.delivered = self.deferred = self.failed = 0
         """Recipients by outcome."""
         self.last: FailureNote | None = None
+        self.host = b""
+        """The host of the last failure that had one, as it is logged."""
         self.habits = SeenHop()
         self.is_used = False
 
@@ -58,6 +60,8 @@ class HopTotals:
         else:
             self.failed += note.recipients
         self.last = note
+        if b"[" in note.host:
+            self.host = note.host
         self.is_used = True
 
 

@@ -20,7 +20,7 @@ from mailismus.deliver.why import survey
 from mailismus.deliver.why.hold import Hold, Reason
 from mailismus.deliver.why.holds import find_holds
 from mailismus.deliver.why.limits import death_of, limit_of, name_of_host, with_port
-from mailismus.deliver.why.sentences import Times, clear
+from mailismus.deliver.why.sentences import NO_HOST, Times, clear
 from mailismus.deliver.why.survey import View
 from mailismus.observe.overview import MAX_HOLDS, MAX_NEXT_HOPS, Failure, Holding, NextHopFigures
 
@@ -43,15 +43,21 @@ def deliveries(view: View, recent: RecentOutcomes, failed: Iterable[Endpoint], t
     destinations = view.schedule.destinations
     dead = {_label_end(host): host for host in failed if host.is_dead(times.monotonic)}
     reasons = _reasons_of_sessions(view, times)
-    rows = []
+    rows, names = [], dict[bytes, bytes]()
     for next_hop in _chosen(destinations.values(), recent, times.monotonic):
         totals = recent.of_hop.get(next_hop, _NO_TOTALS)
         destination = destinations.get(next_hop)
+        for label in (totals.host, *(() if destination is None else destination.labels.values())):
+            name, _, end = label.partition(b"[")
+            names[b"[" + end] = name
         if destination is None:
             rows.append(_row_without(next_hop, totals, dead, view, times))
         else:
             rows.append(_row(destination, totals, reasons.get(next_hop), view, times))
-    deaths = [death_of(with_port(clear(host.address), host.port), host, times) for host in islice(dead.values(), MAX_HOLDS)]
+    deaths = [
+        death_of(with_port(clear(names.get(end) or host.address), host.port), host, times)
+        for end, host in islice(dead.items(), MAX_HOLDS)
+    ]
     reasons_now = [*find_holds(view, times), *deaths][:MAX_HOLDS]
     holds = [Holding(reason.hold.value, reason.subject, reason.sentence) for reason in reasons_now]
     failures = [_failure(note, times) for note in reversed(recent.failures)]
@@ -113,7 +119,7 @@ def _row_without(
         connections = sum(view.local.moving_of.values())
         entries = connections + len(view.local.waiting_jobs())
     hold, sentence = _last(totals)
-    name, _, address = (b"" if totals.last is None else totals.last.host).partition(b"[")
+    name, _, address = totals.host.partition(b"[")
     died = dead.get(b"[" + address)
     if died is not None:
         death = death_of(with_port(clear(name), died.port), died, times)
@@ -154,7 +160,8 @@ def _last(totals: HopTotals) -> tuple[str, str]:
     if note is None:
         return "", ""
     hold = Hold.LATER if note.disposition.value == "deferred" else Hold.REPORT
-    return hold.value, f"{clear(note.host)} said: {clear(note.reply)}"
+    reply = clear(note.reply)
+    return hold.value, reply if note.host in NO_HOST else f"{clear(note.host)} said: {reply}"
 
 
 def name_of_hop(next_hop: NextHop) -> str:
@@ -172,6 +179,6 @@ def _failure(note: FailureNote, times: Times) -> Failure:
         name_of_hop(note.next_hop),
         clear(note.recipient),
         note.recipients,
-        clear(note.host),
+        "" if note.host in NO_HOST else clear(note.host),
         clear(note.reply, MAX_REPLY),
     )

@@ -24,7 +24,7 @@ _NEAR_S = 12 * 3600.0
 """A time of day that is farther away needs its date."""
 _REFUSED = re.compile(rb"host refused the session: ([2-5][0-9]{2}(?: [245]\.[0-9]{1,3}\.[0-9]{1,3})?)")
 """How `smtp.client` tells that a greeting or EHLO was refused."""
-_NO_HOST = frozenset({b"", b"-", b"none", b"local"})
+NO_HOST = frozenset({b"", b"-", b"none", b"local"})
 """Hosts of outcomes that name nobody."""
 
 
@@ -72,7 +72,7 @@ def said(reply: Reply | None, host: bytes = b"-") -> str:
     if reply is None:
         return "no reply yet"
     text = clear(bytes(reply), MAX_REPLY)
-    return text if host in _NO_HOST else f"{clear(host)}: {text}"
+    return text if host in NO_HOST else f"{clear(host)}: {text}"
 
 
 def _code(reply: Reply | None) -> str:

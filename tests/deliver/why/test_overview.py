@@ -91,6 +91,23 @@ def test_a_dead_host_is_told_also_when_its_next_hop_has_been_forgotten(behind_s:
     assert bench.task.overview().holds == ()
 
 
+@pytest.mark.parametrize("behind_s", [1, 60])
+def test_a_dead_host_has_its_name_and_mail_that_was_not_tried_with_it_names_no_host(behind_s: float) -> None:
+    bench = started(has_relay=False)
+    bench.names.mx("b.example", (10, "mx.b.example", "192.0.2.1"))
+    bench.put(b"ann@b.example")
+    bench.run(1)
+    bench.put(b"ben@b.example")
+    bench.run(behind_s)
+    found = bench.task.overview()
+    assert [(one.hold, one.subject) for one in found.holds] == [("dead", "mx.b.example")]
+    assert only_hop(found).hold == "dead"
+    hosts = {one.recipient: one.host for one in found.failures}
+    assert hosts == {"ann@b.example": "mx.b.example[192.0.2.1]:25", "ben@b.example": ""}
+    bench.run(400)
+    assert only_hop(bench.task.overview()).reason.startswith("451 4.4.1 ")
+
+
 def test_what_is_shown_has_a_bound() -> None:
     recent = RecentOutcomes(max_hops=7)
     for number in range(1000):
