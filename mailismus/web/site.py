@@ -9,6 +9,7 @@ from datetime import tzinfo
 from twisted.internet.interfaces import IReactorTime
 
 from mailismus.mail.ids import parse_queue_id, parse_spool_id
+from mailismus.observe.amounts import zone_name
 from mailismus.observe.grades import BAD, PLAIN, WARN
 from mailismus.queue.filter import FilterError, parse_subject
 from mailismus.queue.interface import Filter
@@ -24,9 +25,9 @@ from mailismus.web.wire.answer import WebAnswer, refusal
 from mailismus.web.wire.channel import Wanted
 
 MOST_ENTRIES = 100
+"""Entries of one answer of a search."""
 MOST_SKIPPED = 5000
 """Entries before the last page of a search: each page looks for those before it anew."""
-"""Entries of one answer of a search."""
 MOST_RECIPIENTS = 200
 """Recipients of a message that are shown."""
 REFRESH_S = 5
@@ -79,32 +80,34 @@ class Site:
         values = front_values(
             picture, order_of(arguments.get("order", "")), self._zone, has_all=arguments.get("all", "") == "1"
         )
-        return _page("front", {**values, "hour": last_hour(self._recorder.samples, now, self._zone)}, refresh_s=REFRESH_S)
+        return self._page(
+            "front", {**values, "hour": last_hour(self._recorder.samples, now, self._zone)}, refresh_s=REFRESH_S
+        )
 
     def _day(self) -> WebAnswer:
         values = day_values(self._recorder.samples, self._clock.seconds(), self._zone)
-        return _page("day", values, refresh_s=REFRESH_DAY_S)
+        return self._page("day", values, refresh_s=REFRESH_DAY_S)
 
     async def _queue(self, wanted: Wanted) -> WebAnswer:
         query, now = wanted.arguments.get("q", "").strip(), self._clock.seconds()
         if not query:
-            return _page("queue", listing_values((), (), SearchExtent(0, 0.0, False, False), now))
+            return self._page("queue", listing_values((), (), SearchExtent(0, 0.0, False, False), now))
         try:
             words = _words_of(query)
             subject = subject_of(words, now)
         except FilterError as error:
-            return _trouble(400, "This is no query", str(error), WARN, query)
+            return self._trouble(400, "This is no query", str(error), WARN, query)
         try:
             find, skipped = self._searches.find, _skipped(wanted.arguments.get("skip", ""))
             is_brief = not subject.domain
             found = await find(subject.wanted, MOST_ENTRIES, wanted.is_lost, is_brief=is_brief, skipped=skipped)
         except Crowded:
-            return _crowded(query)
+            return self._crowded(query)
         known = self._known(subject.domain) if subject.domain else ()
         next_skip = skipped + MOST_ENTRIES if found.looked.is_cut and skipped < MOST_SKIPPED else None
         looked, zone = found.looked, self._zone
         values = listing_values(found.messages, known, looked, now, zone, skipped=skipped, next_skip=next_skip)
-        return _page("queue", values, query)
+        return self._page("queue", values, query)
 
     async def _message(self, wanted: Wanted) -> WebAnswer:
         name = wanted.arguments.get("id", "").strip()
@@ -113,7 +116,7 @@ class Site:
             spool_id = queue_id.spool_id
         if spool_id is None:
             text = "An ID has 16 upper-case hexadecimal digits, and -N behind them for one recipient."
-            return _trouble(400, "This is no ID", text, WARN, name)
+            return self._trouble(400, "This is no ID", text, WARN, name)
         subject: Filter = parse_subject(name).wanted
         remembered = self._searches.remembered(spool_id, None if queue_id is None else queue_id.number)
         most_s = MOST_S_OF_ID if remembered is None else MOST_S_AGAIN
@@ -121,22 +124,35 @@ class Site:
         try:
             found = await self._searches.find(subject, most, wanted.is_lost, is_brief=False, most_s=most_s)
         except Crowded:
-            return _crowded(name)
+            return self._crowded(name)
         messages, at = found.messages, None
         if not messages and remembered is not None and found.looked.is_late:
             messages, at = [self._searches.explain(remembered.message)], remembered.at
         if not messages:
-            return _not_found(name, found.looked)
+            return self._not_found(name, found.looked)
         header, is_one = await self._searches.header(spool_id), queue_id is not None
         values = message_values(messages, header, found.looked, self._zone, is_one_recipient=is_one, found_at=at)
-        return _page("message", values, name)
+        return self._page("message", values, name)
 
+    def _page(
+        self, name: str, values: Mapping[str, object], query: str = "", *, status: int = 200, refresh_s: int = 0
+    ) -> WebAnswer:
+        here = {"message": "queue", "trouble": "queue"}.get(name, name)
+        zone = zone_name(self._clock.seconds(), self._zone)
+        frame = {"query": query, "here": here, "refresh_s": refresh_s, "zone": zone}
+        return WebAnswer(status, render(name, {**frame, **values}))
 
-def _not_found(name: str, looked: SearchExtent) -> WebAnswer:
-    if looked.is_late or looked.gaps:
-        text = f"It was not found in what could be read in time. With all the time it needs: mailismus queue show {name}"
-        return _trouble(503, name, text, WARN, name)
-    return _trouble(404, name, "It is not in the queue: it was delivered or returned, or never came.", PLAIN, name)
+    def _not_found(self, name: str, looked: SearchExtent) -> WebAnswer:
+        if looked.is_late or looked.gaps:
+            text = f"It was not found in what could be read in time. With all the time it needs: mailismus queue show {name}"
+            return self._trouble(503, name, text, WARN, name)
+        return self._trouble(404, name, "It is not in the queue: it was delivered or returned, or never came.", PLAIN, name)
+
+    def _crowded(self, query: str) -> WebAnswer:
+        return self._trouble(503, "Try again", "Other searches are under way: each takes a few seconds.", BAD, query)
+
+    def _trouble(self, status: int, title: str, text: str, grade: str, query: str) -> WebAnswer:
+        return self._page("trouble", {"title": title, "text": text, "grade": grade}, query, status=status)
 
 
 def _words_of(query: str) -> list[str]:
@@ -156,16 +172,3 @@ def _skipped(text: str) -> int:
     """How many entries stand on the pages before the one that is asked for; 0: that is no number of a page."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 6 else 0
     return number if number <= MOST_SKIPPED and not number % MOST_ENTRIES else 0
-
-
-def _page(name: str, values: Mapping[str, object], query: str = "", *, status: int = 200, refresh_s: int = 0) -> WebAnswer:
-    here = {"message": "queue", "trouble": "queue"}.get(name, name)
-    return WebAnswer(status, render(name, {"query": query, "here": here, "refresh_s": refresh_s, **values}))
-
-
-def _trouble(status: int, title: str, text: str, grade: str, query: str) -> WebAnswer:
-    return _page("trouble", {"title": title, "text": text, "grade": grade}, query, status=status)
-
-
-def _crowded(query: str) -> WebAnswer:
-    return _trouble(503, "Try again", "Other searches are under way: each takes a few seconds.", BAD, query)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import tzinfo
 from typing import cast
 
 import attrs
@@ -90,7 +91,9 @@ class Pieces:
 class Place:
     """A site. `overviews`: one after the other, the last one for ever."""
 
-    def __init__(self, overviews: Sequence[Overview] = (idle(),), queue: FakeQueue | None = None) -> None:
+    def __init__(
+        self, overviews: Sequence[Overview] = (idle(),), queue: FakeQueue | None = None, zone: tzinfo | None = None
+    ) -> None:
         self.clock, self.now = Clock(), NOW
         self.clock.rightNow = NOW
         self.queue = queue or FakeQueue()
@@ -102,7 +105,7 @@ class Place:
         self.recorder = Recorder(self.pictures.take, None, cast(IDisk, self.disk), MemoryWorker(), self.clock)
         self.searches = Searches(looked, self.clock, self.monotonic)
         known = lambda domain: tuple(self.queue.explained.of_domain(domain))  # noqa: E731
-        self.site = Site(self.pictures, self.recorder, self.searches, known, self.clock, self.monotonic)
+        self.site = Site(self.pictures, self.recorder, self.searches, known, self.clock, self.monotonic, zone)
         self.house = House(self.site.respond)
 
     def monotonic(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, timedelta, timezone
 from urllib.parse import quote
 
 import attrs
@@ -10,14 +11,15 @@ import pytest
 
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId, format_spool_id
+from mailismus.observe.overview import Failure, Holding
 from mailismus.queue.interface import Gap
 from mailismus.queue.waiting import Waiting
 from mailismus.web.pages.templates import NAMES, SCRIPT, STYLE
 from mailismus.web.search import MAX_SEARCHES, MOST_S, MOST_S_AGAIN, REMEMBERED
-from mailismus.web.site import MOST_ENTRIES
+from mailismus.web.site import MOST_ENTRIES, MOST_SKIPPED
 from tests.admin.samples import Told, bounced, deferred, incoming, message
 from tests.admin.test_attempts import tried
-from tests.top.samples import busy
+from tests.top.samples import NOW, busy
 from tests.web.browsers import GONE
 from tests.web.pages import FakeQueue, Pieces, Place, found_in, parse, text_of, texts_of
 
@@ -30,7 +32,7 @@ def test_the_front_page_tells_what_top_tells() -> None:
     place.monotonic_s = 113.9
     page = parse(place.get("/"))
     text = " ".join(text_of(page).split())
-    for told in ("mx.example.net", "0.1.0", "4310", "processor 12%", "40%", "of 120 GB free (queue)"):
+    for told in ("mx.example.net", "0.1.0", "4310", "processor 12%", "40%", "of 120 GB free"):
         assert told in text
     assert texts_of(page, "//table[contains(@class,'hops')]/tbody/tr/th") == [
         "slow.test",
@@ -60,6 +62,35 @@ def test_an_overview_is_made_once_a_second_however_many_ask() -> None:
     for _ in range(5):
         place.get("/")
     assert place.pictures.take().monotonic == 102.0
+
+
+def test_a_failure_without_a_host_names_none_and_one_of_another_day_has_its_date() -> None:
+    old = Failure(NOW - 3 * 86400, "deferred", "dead.test", "ann@dead.test", 1, "", "451 4.4.1 no host answers")
+    page = parse(Place([attrs.evolve(busy(2), failures=(old,))]).get("/"))
+    (row,) = texts_of(page, "//table[contains(@class,'failures')]/tbody/tr")
+    assert " ".join(row.split()).endswith("ann@dead.test 451 4.4.1 no host answers")
+    assert "Nov 15 " in row
+
+
+def test_what_holds_mail_back_names_its_subject_once() -> None:
+    holds = (
+        Holding("dead", "mx.dead.test", "waits for mx.dead.test: no session since 14:02"),
+        Holding("queue", "the queue", "no room"),
+    )
+    page = parse(Place([attrs.evolve(busy(2), holds=holds)]).get("/"))
+    told = ["host down waits for mx.dead.test: no session since 14:02", "queue unreadable the queue: no room"]
+    assert texts_of(page, "//ul[@class='holds']/li") == told
+
+
+def test_a_page_tells_the_zone_of_its_times() -> None:
+    for zone, told in ((UTC, "Times are UTC, those"), (timezone(timedelta(hours=-3, minutes=-30)), "(UTC-03:30)")):
+        place = Place(zone=zone)
+        for target in ("/", "/day", "/queue", "/queue?q=x%3Dy", "/message?id=1"):
+            assert told in place.get(target).text
+
+
+def test_the_title_of_a_search_has_its_words() -> None:
+    assert "<title>area=deferred - Queue - Mailismus</title>" in Place().get("/queue?q=area%3Ddeferred").text
 
 
 def test_an_empty_server_says_so() -> None:
@@ -168,6 +199,16 @@ def test_a_search_has_further_pages_of_what_comes_behind() -> None:
     assert "These are 101 to 200, as the queue is now" in text_of(parse(place.get("/queue?q=area%3Ddeferred&skip=100")))
 
 
+def test_the_last_page_of_a_long_search_says_how_to_see_more() -> None:
+    queue = FakeQueue([message(number, deferred()) for number in range(1, MOST_SKIPPED + 2 * MOST_ENTRIES)])
+    place = Place(queue=queue)
+    for skip, has_more in ((MOST_SKIPPED - MOST_ENTRIES, True), (MOST_SKIPPED, False)):
+        page = parse(place.get(f"/queue?q=area%3Ddeferred&skip={skip}", turns=200))
+        assert len(texts_of(page, f"{ROWS}/th")) == MOST_ENTRIES
+        assert ("Next page" in text_of(page)) == has_more
+        assert ("there may be more. Write more words" in text_of(page)) != has_more
+
+
 @pytest.mark.parametrize("skip", ["7", "-100", "100000", "9" * 5000, "1e2", "١٠٠", "5100"])
 def test_what_is_no_number_of_a_page_is_the_first_one(skip: str) -> None:
     queue = FakeQueue([message(number, deferred()) for number in range(1, 301)], page_entries=30)
@@ -267,7 +308,8 @@ def test_a_message_is_shown_as_queue_show_does() -> None:
         assert told in text
     assert "body" not in text
     assert "0000000100000001-3" in text
-    assert "the one asked for" in message_text(queue, "0000000100000001-3")
+    assert "Recipients still in the queue 0000000100000001-1" in text
+    assert "The recipient asked for 0000000100000001-3" in message_text(queue, "0000000100000001-3")
     assert "come back later" not in message_text(queue, "0000000100000001-3")
 
 

@@ -26,11 +26,9 @@ Field = tuple[str, str]
 """A name, and what is told."""
 
 
-def envelope_fields(
-    message: Message, came_in: CameIn | None, zone: tzinfo | None = None, *, is_one_recipient: bool = False
-) -> Iterator[Field]:
+def envelope_fields(message: Message, came_in: CameIn | None, zone: tzinfo | None = None) -> Iterator[Field]:
     """Return what is told of the message, in order. `came_in`: how it did, None: not known. `zone`: the time zone of the
-    times shown, None for the local one. `is_one_recipient`: only one recipient was asked for, and follows."""
+    times shown, None for the local one."""
     yield "message", format_spool_id(message.spool_id)
     yield "sender", f"<{shown(message.sender)}>"
     yield "client", shown(message.client)
@@ -38,8 +36,7 @@ def envelope_fields(
     yield "arrival", moment(message.received_at, zone, _FORM)
     yield "size", f"{message.size_bytes} bytes"
     yield "content", "8BITMIME" if message.eightbit else "7BIT"
-    following = "the one asked for:" if is_one_recipient else "still in the queue:"
-    yield "recipients", f"{message.recipient_count} in the envelope; {following}"
+    yield "recipients", f"{message.recipient_count} in the envelope"
 
 
 def entry_fields(message: Message, entry: Entry, zone: tzinfo | None = None) -> Iterator[Field]:
@@ -66,8 +63,11 @@ def entry_fields(message: Message, entry: Entry, zone: tzinfo | None = None) -> 
 def envelope_lines(
     message: Message, came_in: CameIn | None, zone: tzinfo | None = None, *, is_one_recipient: bool = False
 ) -> Iterator[str]:
-    """Return the lines about the message, for a terminal. As `envelope_fields`."""
-    return itertools.starmap(_line, envelope_fields(message, came_in, zone, is_one_recipient=is_one_recipient))
+    """Return the lines about the message, for a terminal. As `envelope_fields`; `is_one_recipient`: only one recipient was
+    asked for, and follows."""
+    *fields, (name, recipients) = envelope_fields(message, came_in, zone)
+    following = "the one asked for:" if is_one_recipient else "still in the queue:"
+    return itertools.starmap(_line, (*fields, (name, f"{recipients}; {following}")))
 
 
 def entry_lines(message: Message, entry: Entry, zone: tzinfo | None = None) -> Iterator[str]:

@@ -38,19 +38,20 @@ def _percent(share: float | None) -> str:
 
 
 _MESSAGES = _Chart("Messages a second", (("received", "a", lambda one: one.came), ("sent", "b", lambda one: one.sent)))
+_FAILED = _Chart(
+    "Attempts that failed, a second",
+    (("deferred", "warn", lambda one: one.deferred), ("failed", "bad", lambda one: one.failed)),
+)
 _WAITING = (("deferred", "warn", lambda one: one.waiting), ("incoming", "a", lambda one: one.incoming))
 _DAY = (
     _MESSAGES,
-    _Chart(
-        "Attempts that failed, a second",
-        (("deferred", "warn", lambda one: one.deferred), ("failed", "bad", lambda one: one.failed)),
-    ),
+    _FAILED,
     _Chart("Entries that wait", (*_WAITING, ("held", "b", lambda one: one.held))),
     _Chart("Connections", (("to hosts", "b", lambda one: one.connections), ("of clients", "a", lambda one: one.clients))),
     _Chart("Barriers of the disk, ms each", (("mean", "a", _barrier_ms),)),
     _Chart("Free space", (("least", "b", lambda one: one.free_share),), _percent, 1.0),
 )
-_HOUR = (_MESSAGES, _Chart("Entries that wait", _WAITING))
+_HOUR = (_MESSAGES, _FAILED, _Chart("Entries that wait", _WAITING))
 
 
 def day_values(samples: Sequence[Sample], now: float, zone: tzinfo | None = None) -> Mapping[str, object]:
@@ -59,7 +60,7 @@ def day_values(samples: Sequence[Sample], now: float, zone: tzinfo | None = None
 
 
 def last_hour(samples: Sequence[Sample], now: float, zone: tzinfo | None = None) -> Sequence[Plot]:
-    """What came, went and waited in the last hour."""
+    """What came, went, failed and waited in the last hour."""
     begin = now - HOUR_S
     found = [sample for sample in samples if sample.at >= begin]
     return [chart.plot(found, begin, now, zone) for chart in _HOUR]

@@ -9,8 +9,8 @@ from datetime import tzinfo
 
 import attrs
 
-from mailismus.observe.amounts import amount, lasting, milliseconds, moment, noun, size
-from mailismus.observe.figures import Barriers, HopRow, Picture
+from mailismus.observe.amounts import amount, lasting, lately, milliseconds, moment, noun, size
+from mailismus.observe.figures import Barriers, HopRow, Picture, told_spaces
 from mailismus.observe.grades import (
     BAD,
     GOOD,
@@ -23,6 +23,7 @@ from mailismus.observe.grades import (
 )
 from mailismus.observe.hold_words import phrase_of
 from mailismus.observe.hop_order import HopOrder, in_order
+from mailismus.observe.overview import Holding
 
 _DOMAIN = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+").fullmatch
 
@@ -98,10 +99,10 @@ def front_values(
         "more_hops": len(rows) - len(shown),
         "order": key_of(order),
         "orders": _ORDERS,
-        "holds": [(phrase_of(one.hold), one.subject, one.sentence, grade_of_hold(one.hold)) for one in picture.holds],
+        "holds": [(phrase_of(one.hold), _told(one), grade_of_hold(one.hold)) for one in picture.holds],
         "failures": [
             FailureRow(
-                moment(one.at, zone),
+                lately(one.at, picture.now, zone),
                 one.status,
                 one.recipient,
                 max(0, one.recipients - 1),
@@ -112,6 +113,11 @@ def front_values(
             for one in picture.failures
         ],
     }
+
+
+def _told(one: Holding) -> str:
+    """A hold: the sentence, behind its subject if it does not name that itself."""
+    return one.sentence if one.subject in one.sentence else f"{one.subject}: {one.sentence}"
 
 
 _ORDERS = (
@@ -165,8 +171,8 @@ def _queue(picture: Picture) -> Sequence[Tile]:
 
 def _disk(picture: Picture) -> Sequence[Tile]:
     found = [*_barriers(picture.barriers)] if picture.barriers is not None else []
-    for space in picture.spaces:
-        text = f"of {size(space.size_bytes)} free ({space.of})"
+    for space, of in zip(picture.spaces, told_spaces(picture.spaces), strict=True):
+        text = f"of {size(space.size_bytes)} free{of}"
         found.append(Tile(f"{space.share:.0%}", text, grade_of_space(space.share)))
     return found
 

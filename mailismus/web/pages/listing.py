@@ -25,6 +25,8 @@ EXAMPLES = (
     "recipient=joe@*",
 )
 
+_NARROWER = "Write more words, or use mailismus queue list."
+
 
 @attrs.frozen
 class EntryRow:
@@ -70,8 +72,9 @@ def listing_values(
         end = f"The search ended after {looked.took_s:.0f} s, with {looked.looked_at:,} entries looked at: write more words."
     elif looked.is_cut and skipped:
         end = f"These are {skipped + 1} to {skipped + len(rows)}, as the queue is now: there may be more."
+        end += "" if next_skip is not None else f" {_NARROWER}"
     elif looked.is_cut:
-        end = f"These are the first {len(rows)}: there may be more. Write more words, or use mailismus queue list."
+        end = f"These are the first {len(rows)}: there may be more. {_NARROWER}"
     else:
         end = ""
     return {

@@ -51,10 +51,10 @@ def message_values(
     `found_at`: when these parts were found; None: now."""
     first = messages[0]
     came_in = read_received(header.data, spool_name(first.spool_id))
-    envelope = envelope_fields(first, came_in, zone, is_one_recipient=is_one_recipient)
     return {
         "id": format_spool_id(first.spool_id),
-        "envelope": list(envelope),
+        "envelope": list(envelope_fields(first, came_in, zone)),
+        "following": "The recipient asked for" if is_one_recipient else "Recipients still in the queue",
         "entries": [part for message in messages for part in _parts(message, zone)],
         "found_at": "" if found_at is None else moment(found_at, zone, FORM),
         "is_cut": (looked.is_cut or looked.is_late) and not is_one_recipient,

@@ -78,9 +78,14 @@ def plot(
         return HEIGHT - BOTTOM - min(1.0, max(0.0, value / highest)) * (HEIGHT - TOP - BOTTOM)
 
     drawn = [Curve(name, kind, _path(points, x, y), show(points[-1][1] if points else None)) for name, kind, points in lines]
-    levels = [Tick(round(y(level), 1), show(level)) for level in (0.0, highest / 2, highest)]
+    levels = [Tick(round(y(level), 1), _level(level, show)) for level in (0.0, highest / 2, highest)]
     times = [Tick(round(x(at), 1), text) for at, text in _marks(begin, end, zone)]
     return Plot(title, drawn, levels, times, not values)
+
+
+def _level(value: float, show: Callable[[float | None], str]) -> str:
+    """A level as text: a small one with all its figures."""
+    return f"{value:.2g}" if 0 < value < 0.1 else show(value)
 
 
 def nice_above(value: float) -> float:
