@@ -12,7 +12,10 @@ from mailismus.queue.files.recipient_line import parse_line
 from mailismus.queue.interface import Area, Entry, Filter, Message
 from mailismus.queue.providers.log.control import claiming, loading, piece_reading, visits
 from mailismus.queue.providers.log.index import resting
+from mailismus.queue.providers.log.index.amount import RestAmount
 from mailismus.queue.providers.log.index.id_marks import IdMarks
+from mailismus.queue.providers.log.index.piece import PieceRest, runner_of
+from mailismus.queue.providers.log.index.resting import Resting
 from tests.contracts.bench import addresses
 from tests.contracts.claiming import claim_all, claimed_by_page
 from tests.log.story import Story
@@ -56,6 +59,32 @@ def test_the_bytes_of_two_marks_are_no_third_one(monkeypatch: pytest.MonkeyPatch
     assert not marks.has(SpoolId(0x02030405))
     assert marks.has(SpoolId(0x01020304))
     assert marks.plus(marks).has(SpoolId(0x05060708))
+
+
+def _noted(resting_pieces: Resting, spool_id: SpoolId, begin: int) -> None:
+    """Note an envelope of this message, which rests in the batch at this offset of segment 1."""
+    entry = Entry(1, b"c@d.example", Area.DEFERRED, 3600.0)
+    message = Message(spool_id, b"a@b.example", b"192.0.2.1", False, 0.0, 100, 1, [])
+    resting_pieces.note(1, begin, begin, {runner_of(Area.DEFERRED, 9): 3600.0}, message, [entry], 1)
+
+
+def test_what_is_noted_while_a_piece_is_read_is_looked_for_there() -> None:
+    pieces, (first, second, third, other) = Resting(), _ids(2, 3)[:4]
+    for at, spool_id in enumerate((first, second), 1):
+        _noted(pieces, spool_id, 4096 * at)
+    (piece,) = pieces.all()
+    pieces.begin_reading(piece)
+    _noted(pieces, third, 4096 * 3)
+    rest = PieceRest()
+    rest.add(first, {runner_of(Area.DEFERRED, 9): 3600.0}, [(Area.DEFERRED, RestAmount.of(1, 1, 100))], 1)
+    pieces.split(piece, 4096 * 2, 4096 * 2, rest.amounts)
+    pieces.replace(piece, rest)
+    before, behind = pieces.all()
+    assert [before.may_have(one) for one in (first, third, other)] == [True, True, False]
+    assert [behind.may_have(one) for one in (second, third, other)] == [True, True, False]
+    assert before.may_have(None)
+    pieces.add_unknown(2, 4096, 1)
+    assert [piece for piece in pieces.all() if piece.may_have(other)] == list(pieces.all())[2:]
 
 
 @pytest.fixture
