@@ -232,7 +232,8 @@ def _add_completion(commands: _Commands, context: _Context) -> None:
         from mailismus.config.edit.path import all_paths
 
         paths = tuple(all_paths())
-        return {"FILTER": FILTER_WORDS, "PATH": paths, "PATH=VALUE": tuple(f"{path}=" for path in paths)}
+        changes = tuple(f"{path}=" for path in paths)
+        return {"FILTER": FILTER_WORDS, "PATH": paths, "PATH=VALUE": changes, "PROVIDER": context.providers.names}
 
     completion.register(commands, build_parser, known_words)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+
 import pytest
 
 from mailismus.admin.commands.completion import FILTERS, candidates
@@ -48,9 +50,13 @@ def test_candidates(line: str, word: str, wanted: list[str]) -> None:
     assert candidates(line.split(), word) == wanted
 
 
-def test_every_command_is_completed_and_every_option_is_real() -> None:
+def test_every_command_is_completed_and_every_option_of_it() -> None:
     for command in COMMANDS:
         assert candidates([], command.name) == [f"{command.name} "]
+        parser = argparse.ArgumentParser(add_help=False)
+        command.fill(parser)
+        options = {name for action in parser._actions for name in action.option_strings}
+        assert {name.strip() for name in candidates([command.name], "-")} == options, command.name
     assert {name.strip() for name in candidates([], "")} >= {command.name for command in COMMANDS}
 
 

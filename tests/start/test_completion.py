@@ -24,6 +24,8 @@ TRIES = [
     ("mailismus config set mta/queue/minf", ["mta/queue/minfree"]),
     ("mailismus config unset --dry-run mta/deliver/relays/relay/@addr", ["mta/deliver/relays/relay/@address"]),
     ("mailismus plan --set mta/queue/minf", ["mta/queue/minfree="]),
+    ("mailismus queue list --config /etc/hostn", ["/etc/hostname"]),
+    ("mailismus queue convert --to cl", ["clustered"]),
     ("mailismus nonsense --x", []),
 ]
 _BASH = """

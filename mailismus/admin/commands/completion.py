@@ -27,7 +27,7 @@ _OPTIONS = {
     "show": ("--body",),
     "why": ("--json", "--limit"),
     "flush": (),
-    "hold": (*_ACT, "--for"),
+    "hold": (*_ACT, "--for", "--incoming"),
     "release": _ACT,
     "delete": _ACT,
     "bounce": _ACT,

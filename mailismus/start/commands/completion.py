@@ -20,6 +20,8 @@ Known = Mapping[str, Sequence[str]]
 _FILES = frozenset({"FILE", "OTHER", "DIR", "DIRECTORY", "QUEUE", "SPOOL"})
 """Names of arguments that are files."""
 _HELP = ("-h", "--help")
+_CONFIG = OptionWords(("--config",), "the configuration", has_value=True, values=(), is_file=True)
+"""The option that may stand behind each command; helps tell of it once."""
 SCRIPTS: dict[str, Callable[[Sequence[CommandWords]], str]] = {
     "bash": completion_scripts.bash,
     "zsh": completion_scripts.zsh,
@@ -61,7 +63,7 @@ def words_of(parser: argparse.ArgumentParser, known: Known, path: str = "") -> I
             parsers = dict(action.choices)
             commands = {choice.dest: choice.help or "" for choice in action._choices_actions}
         elif action.help == argparse.SUPPRESS:
-            continue
+            options += [_CONFIG] if _CONFIG.names[0] in action.option_strings else []
         elif action.option_strings:
             options.append(_option(action, known))
         else:
