@@ -35,5 +35,5 @@ first; a package imports only packages above it in this list (`docs/architecture
     app         composition: the one module that names every class but those of providers
     run         `start` and `app` put together, for `twistd` and `twist`
     __main__    the command line `mailismus`
-    programs    entry points of the commands `sendmail` and `mailq`
+    programs    entry points of the commands `mailismus`, `sendmail` and `mailq`
 """
