@@ -7,10 +7,12 @@ from typing import cast
 
 import pytest
 from twisted.internet.defer import Deferred, succeed
+from twisted.internet.task import deferLater
 
 from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Filter, Settlement
+from mailismus.queue.providers.distributed.browse.hurry import AT_A_TIME
 from mailismus.queue.providers.distributed.format.tables import CLAIMS, MAILS
 from mailismus.queue.providers.distributed.format.trigger import read_trigger
 from mailismus.queue.providers.distributed.hand.held import Delivered
@@ -242,6 +244,26 @@ def test_a_second_trigger_of_a_claimed_share_waits_for_its_end(servers: Servers,
     owner.defer([entry], owner.now() + 10)
     servers.advance(30)
     assert first.take_ids(Area.DEFERRED) + second.take_ids(Area.DEFERRED) == [entry]
+
+
+def test_a_flush_publishes_side_by_side(
+    servers: Servers, first: Node, second: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(AT_A_TIME + 10):
+        first.put()
+    first.defer(first.take_ids(), first.now() + 1000)
+    second.defer(second.take_ids(), second.now() + 1000)
+    servers.advance(2)
+    publish, answer_s = second.clients.broker.publish, 2.0
+    monkeypatch.setattr(
+        second.clients.broker, "publish", lambda queue, body: deferLater(servers.clock, answer_s, publish, queue, body)
+    )
+    begun = servers.now()
+    flushed = servers.wait(second.queue.visit_all(Filter(), servers.now()))
+    assert flushed.entries == AT_A_TIME + 10
+    assert servers.now() - begun < 3 * answer_s
+    servers.advance(3)
+    assert len([*first.take_ids(Area.DEFERRED), *second.take_ids(Area.DEFERRED)]) == AT_A_TIME + 10
 
 
 def test_what_is_given_back_for_long_is_free_for_others(servers: Servers, first: Node, second: Node) -> None:

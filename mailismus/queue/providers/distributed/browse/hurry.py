@@ -23,6 +23,10 @@ from mailismus.queue.providers.distributed.format.tables import queue_of
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.stores.stores import Stores
+from mailismus.queue.providers.distributed.stores.together import together
+
+AT_A_TIME = 64
+"""Shares that are published at once."""
 
 
 class Hurrying:
@@ -47,27 +51,36 @@ class Hurrying:
             return Flushed(0)
         count = 0
         gaps: list[Gap] = []
+        away: list[tuple[ShareName, list[int]]] = []
         async for living in self._deferred(wanted, gaps):
             entries = [entry for entry in entries_of(living, self._hand) if wanted.matches(living.share.message, entry)]
-            count += await self._make_due(living, entries, now)
+            elsewhere = self._make_due(living, entries, now)
+            count += sum(not self._is_out(living, entry) for entry in entries)
+            if elsewhere:
+                away.append((living.share.name, elsewhere))
+            if len(away) == AT_A_TIME:
+                await self._publish_all(away)
+                away.clear()
+        await self._publish_all(away)
         return Flushed(count, tuple(gaps))
 
-    async def _make_due(self, living: LivingShare, entries: Sequence[Entry], now: float) -> int:
-        """Make entries of a share due; return how many that are: those that are out are not."""
-        spool_id = living.share.message.spool_id
-        known = self._hand.index.messages.get(spool_id)
-        count = 0
-        away: list[int] = []
+    def _is_out(self, living: LivingShare, entry: Entry) -> bool:
+        return self._hand.is_out(QueueId(living.share.message.spool_id, entry.number))
+
+    def _make_due(self, living: LivingShare, entries: Sequence[Entry], now: float) -> list[int]:
+        """Make entries of a share due that are in the hand, and not out. Return the numbers of those that are elsewhere."""
+        known = self._hand.index.messages.get(living.share.message.spool_id)
+        elsewhere = []
         for entry in entries:
             if known is None or entry.number not in known.entries:
-                away.append(entry.number)
-            elif not self._hand.is_out(QueueId(spool_id, entry.number)):
+                elsewhere.append(entry.number)
+            elif not self._is_out(living, entry):
                 self._hand.index.make_due(known, entry, now)
                 self._hand.tell({Area.DEFERRED})
-                count += 1
-        if away:
-            await self._publish(living.share.name, away)
-        return count + len(away)
+        return elsewhere
+
+    async def _publish_all(self, shares: Sequence[tuple[ShareName, Sequence[int]]]) -> None:
+        await together(self._publish(name, numbers) for name, numbers in shares)
 
     async def _publish(self, name: ShareName, numbers: Sequence[int] | None) -> None:
         some = None if numbers is None else tuple(numbers)
