@@ -188,6 +188,18 @@ def test_what_is_out_is_told(world: World, acting: Running, capsys: pytest.Captu
     assert "hold, waiting for deliveries for 1, by " in capsys.readouterr().out
 
 
+def test_what_left_between_the_count_and_the_act_is_told(
+    world: World, acting: Running, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    act = Act(1, Order(ActKind.HOLD, 0, (), "sick"), 1.0, ActState.WAITING, entries=1)
+    monkeypatch.setattr(acts_command, "act", lambda *arguments, **more: (one for one in [ShownAct(act, waiting=1)]))
+    acting.put(*(b"a%d@x.example" % number for number in range(5)))
+    assert world.run("queue", "hold", "--all", "--reason", "sick") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "3 of those that matched had left or changed before it came to them"
+    assert world.run("queue", "hold", "--all", "--reason", "sick", "--limit", "2") == 0
+    assert "had left" not in capsys.readouterr().out
+
+
 def test_a_limit_is_told_before_the_act(world: World, acting: Running, capsys: pytest.CaptureFixture[str]) -> None:
     acting.put(b"a@x.example", b"b@x.example")
     assert world.run("queue", "hold", "--all", "--reason", "sick", "--limit", "1", "--dry-run") == 0

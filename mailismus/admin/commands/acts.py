@@ -199,6 +199,9 @@ def _watch(progress: Generator[ShownAct, None, None], total: int, out: TextIO) -
         return
     for line in _result_lines(found, first.act.restored):
         out.write(line + "\n")
+    missed = total - found.act.entries - found.waiting
+    if missed > 0 and found.act.state not in _INCOMPLETE:
+        out.write(f"{missed} of those that matched had left or changed before it came to them\n")
     if found.act.state in _INCOMPLETE:
         out.flush()
         has_stopped = found.act.state is ActState.RUNNING
