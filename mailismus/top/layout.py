@@ -11,10 +11,11 @@ from datetime import tzinfo
 
 import attrs
 
+from mailismus.observe.amounts import moment
 from mailismus.observe.figures import Picture
 from mailismus.observe.grades import PLAIN
 from mailismus.observe.history import Rates
-from mailismus.top.cells import Line, Span, clean, folded_into, left, line_of
+from mailismus.top.cells import Line, Span, clean, folded_into, left, line_of, width_of
 from mailismus.top.detail import detail_of
 from mailismus.top.head import head_of
 from mailismus.top.plot import BLOCKS
@@ -58,7 +59,9 @@ def draw(frame: Frame, state: ViewState, width: int, height: int) -> tuple[list[
     notice = "Paused: p goes on" if state.is_paused else ""
     head = head_of(frame.picture, frame.rates, width, frame.blocks, frame.zone, notice)
     if frame.trouble:
-        head[0] = line_of([Span("alarm", f" {clean(frame.trouble)}")], width, "alarm")
+        as_of = f"  as of {moment(frame.picture.now, frame.zone)} "
+        text = left(f" {clean(frame.trouble)}", width - width_of(as_of))
+        head[0] = line_of([Span("alarm", text + as_of)], width, "alarm")
     room = height - len(head) - 2
     if state.is_help:
         middle, state = _scrolled([line_of([Span(PLAIN, text)], width) for text in HELP_LINES], state, room, width)

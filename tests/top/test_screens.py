@@ -75,6 +75,14 @@ def test_the_title_keeps_its_parts_apart_and_the_time_whole(width: int) -> None:
         assert ("~" in title) == (len(name) > 100 or width == LEAST_WIDTH)
 
 
+@pytest.mark.parametrize("width", [LEAST_WIDTH, 80, 200])
+def test_a_screen_that_is_old_says_why_and_when_it_was_true(width: int) -> None:
+    lines, _ = draw(Frame(picture_of(busy(2)), trouble="none listens at " + "/run" * 20, zone=UTC), ViewState(), width, 24)
+    assert text_of(lines[:1]).startswith(" none listens at /")
+    assert text_of(lines[:1]).endswith("  as of 11:06:42")
+    assert widths_of(lines) == {width}
+
+
 def test_a_paused_screen_says_so_and_keeps_its_time() -> None:
     lines, _ = draw(Frame(picture_of(busy(2), busy(1)), zone=UTC), ViewState(is_paused=True), 80, 24)
     assert "mx.example.net  Paused: p goes on " in text_of(lines[:1])

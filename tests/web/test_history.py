@@ -30,7 +30,7 @@ from mailismus.web.history.samples import (
     sample_of,
 )
 from mailismus.web.pages.day import day_values, last_hour
-from mailismus.web.pages.plot import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Plot, nice_above, plot
+from mailismus.web.pages.plot import BOTTOM, HEIGHT, LEFT, POINT_W, RIGHT, TOP, WIDTH, Plot, nice_above, plot
 from tests.fakes.disk import MemoryDisk
 from tests.fakes.worker import MemoryWorker
 from tests.top.samples import NOW, busy
@@ -206,6 +206,8 @@ def test_a_gap_breaks_the_line() -> None:
     points = [(NOW, 1.0), (NOW + 60, 1.0), (NOW + 1000, 1.0), (NOW + 1060, None), (NOW + 1120, 1.0)]
     path = plot("x", [("a", "a", points)], NOW, NOW + 1120, str).lines[0].path
     assert path.count("M") == 3
+    begin, end = re.findall(r"[ML]([\d.]+)", path)[-2:]
+    assert float(end) - float(begin) == POINT_W
 
 
 LEVELS = [(0, 1), (0.03, 0.05), (1, 1), (1.1, 2), (4310, 5000), (9.9, 10), (float("nan"), 1)]

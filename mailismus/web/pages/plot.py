@@ -13,6 +13,8 @@ import attrs
 
 WIDTH, HEIGHT = 400, 150
 LEFT, RIGHT, TOP, BOTTOM = 44, 8, 10, 22
+POINT_W = 3.0
+"""Of a point alone."""
 GAP_S = 200.0
 """A longer time between two samples is a gap."""
 _TICKS_H = 4
@@ -103,10 +105,9 @@ def _path(points: Sequence[Point], x: Callable[[float], float], y: Callable[[flo
         if value is None or not math.isfinite(value):
             before = None
             continue
-        is_joined = before is not None and at - before <= GAP_S
-        steps.append(f"{'L' if is_joined else 'M'}{x(at):.1f} {y(value):.1f}")
-        if not is_joined:
-            steps.append(f"L{x(at):.1f} {y(value):.1f}")  # a point alone is seen, by its round end
+        if before is None or at - before > GAP_S:
+            steps.append(f"M{max(LEFT, x(at) - POINT_W):.1f} {y(value):.1f}")  # a point alone is seen
+        steps.append(f"L{x(at):.1f} {y(value):.1f}")
         before = at
     return "".join(steps)
 

@@ -24,6 +24,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web import http
 
+from mailismus.observe.amounts import noun
 from mailismus.observe.text import shown
 from mailismus.web.wire.answer import FIELDS, WebAnswer, refusal
 from mailismus.web.wire.guard import RequestFacts, Ruling, WebGuard
@@ -88,8 +89,9 @@ class WebConnections(ServerFactory["WebChannel"]):
         self._wrong += 1
         now = self.clock.seconds()
         if self._told_at is None or not 0 <= now - self._told_at < TELL_WRONG_S:
-            words = "{peer} asked for the web page with a wrong name or password; {count} times since the last such line"
-            self.log.warn(words, peer=shown(peer.encode("utf-8", "backslashreplace")), count=self._wrong)
+            words = "{peer} asked for the web page with a wrong name or password; {count} {times} since the last such line"
+            times = noun(self._wrong, "time")
+            self.log.warn(words, peer=shown(peer.encode("utf-8", "backslashreplace")), count=self._wrong, times=times)
             self._told_at, self._wrong = now, 0
 
 
