@@ -72,12 +72,17 @@ class Asked:
     def __init__(self, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
         self.read: list[str] = []
         self.written: list[set[str]] = []
-        rows, row, write = node.clients.rows.rows, node.clients.rows.row, node.clients.rows.write
+        rows, row, write = node.clients.rows.rows_under, node.clients.rows.row, node.clients.rows.write
+        index_of = node.clients.rows.rows
 
-        def rows_of(table: RowTable, partition: Key, after: Key | None = None, limit: int = 1000) -> Deferred[Sequence[Row]]:
-            if table in (MAILS, EPOCHS) or (after is not None and after[-1] == -1):  # of one share, not of a slice
+        def rows_of(table: RowTable, key: Key, limit: int = 1000) -> Deferred[Sequence[Row]]:
+            self._note(table)
+            return rows(table, key, limit)
+
+        def rows_in(table: RowTable, partition: Key, after: Key | None = None, limit: int = 1000) -> Deferred[Sequence[Row]]:
+            if table is MAILS:
                 self._note(table)
-            return rows(table, partition, after, limit)
+            return index_of(table, partition, after, limit)
 
         def row_of(table: RowTable, key: Key) -> Deferred[Row | None]:
             self._note(table)
@@ -88,7 +93,8 @@ class Asked:
                 self.written.append(found)
             return write(writes)
 
-        monkeypatch.setattr(node.clients.rows, "rows", rows_of)
+        monkeypatch.setattr(node.clients.rows, "rows_under", rows_of)
+        monkeypatch.setattr(node.clients.rows, "rows", rows_in)
         monkeypatch.setattr(node.clients.rows, "row", row_of)
         monkeypatch.setattr(node.clients.rows, "write", write_all)
 
@@ -133,20 +139,21 @@ def test_mail_of_another_server_costs_one_read_more(monkeypatch: pytest.MonkeyPa
 
 def remove_before_it_is_read(node: Node, servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another server marks a share removed as this one is about to read its marks."""
-    rows = node.clients.rows.rows
+    rows = node.clients.rows.rows_under
 
-    def rows_of(table: RowTable, partition: Key, after: Key | None = None, limit: int = 1000) -> Deferred[Sequence[Row]]:
-        if table is DELETED and after is not None and isinstance(name := after[0], UUID):
+    def rows_of(table: RowTable, key: Key, limit: int = 1000) -> Deferred[Sequence[Row]]:
+        if table is DELETED:
             monkeypatch.undo()
-            queue_name, start, bucket = partition
+            queue_name, start, bucket, name = key
             assert isinstance(queue_name, str)
             assert isinstance(start, float)
             assert isinstance(bucket, int)
+            assert isinstance(name, UUID)
             place = SharePlace(queue_name, start, bucket)
             servers.world.rows.apply(removed_mark(ShareName(place, name), WHOLE, servers.now()))
-        return rows(table, partition, after, limit)
+        return rows(table, key, limit)
 
-    monkeypatch.setattr(node.clients.rows, "rows", rows_of)
+    monkeypatch.setattr(node.clients.rows, "rows_under", rows_of)
 
 
 def test_mail_that_was_removed_elsewhere_meanwhile_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:

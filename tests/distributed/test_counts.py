@@ -213,7 +213,7 @@ def rows_read(server: Server, table: str = "") -> Iterator[list[int]]:
     """The rows that each read gives. `table`: of this one alone."""
     counts: list[int] = []
     client: Any = server.rows
-    before = {name: getattr(client, name) for name in ("rows", "all_rows", "row")}
+    before = {name: getattr(client, name) for name in ("rows", "rows_under", "all_rows", "row")}
 
     def noting(call: Callable[..., Any]) -> Callable[..., Any]:
         def read(asked: RowTable, *args: Any) -> Any:

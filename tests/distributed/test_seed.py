@@ -44,13 +44,15 @@ class Reads:
     def __init__(self, harness: ModelHarness) -> None:
         self.all: list[tuple[RowTable, Key]] = []
         client: Any = harness.server and harness.server.rows
-        plain: Callable[..., Any] = client.rows
+        for name in ("rows", "rows_under"):
+            setattr(client, name, self._noting(getattr(client, name)))
 
-        def read(table: RowTable, partition: Key, *args: Any, **words: Any) -> Any:
-            self.all.append((table, partition))
-            return plain(table, partition, *args, **words)
+    def _noting(self, plain: Callable[..., Any]) -> Callable[..., Any]:
+        def read(table: RowTable, key: Key, *args: Any, **words: Any) -> Any:
+            self.all.append((table, key[: table.key_size]))
+            return plain(table, key, *args, **words)
 
-        client.rows = read
+        return read
 
     @classmethod
     def from_start(cls, harness: ModelHarness) -> tuple[Reads, Bench]:

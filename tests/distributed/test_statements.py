@@ -41,6 +41,7 @@ def test_statements_name_columns_in_the_order_of_their_values() -> None:
     )
     assert statements.erase(TABLE) == 'DELETE FROM "k"."t" USING TIMESTAMP ? WHERE "area" = ?'
     assert statements.select_rows(TABLE, is_behind=True).endswith('WHERE "area" = ? AND ("number") > (?) LIMIT ?')
+    assert statements.select_rows_under(TABLE, 2).endswith('WHERE "area" = ? AND "number" = ? LIMIT ?')
     assert statements.change(TABLE, ("due_at",), ("due_at",)) == (
         'UPDATE "k"."t" USING TTL ? SET "due_at" = ? WHERE "area" = ? AND "number" = ? IF "due_at" = ?'
     )

@@ -141,6 +141,15 @@ class RowsContract:
             found += [(row["share"], row["number"]) for row in page]  # type: ignore[misc]
         assert found == places
 
+    def test_rows_under_a_place_are_those_whose_key_begins_so(self, harness: RowsHarness, rows: IRows) -> None:
+        harness.wait(rows.write([put(number, share=share) for share in (ONE, TWO) for number in (3, 1, 2)]))
+        harness.wait(rows.write([Put(ENTRIES, ("deferred", SLICE, ONE, 4), {}, T)]))
+        for share in (ONE, TWO):
+            found = harness.wait(rows.rows_under(ENTRIES, (*PART, share)))
+            assert [(row["share"], row["number"]) for row in found] == [(share, 1), (share, 2), (share, 3)]
+        assert [row["number"] for row in harness.wait(rows.rows_under(ENTRIES, (*PART, ONE), 2))] == [1, 2]
+        assert harness.wait(rows.rows_under(ENTRIES, (*PART, UUID(int=3)))) == []
+
     def test_partitions_are_apart(self, harness: RowsHarness, rows: IRows) -> None:
         harness.wait(rows.write([put(1, recipient=b"a"), Put(ENTRIES, ("deferred", SLICE, ONE, 1), {"recipient": b"b"}, T)]))
         assert self.recipients(harness, rows) == [b"a"]

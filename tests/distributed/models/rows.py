@@ -166,6 +166,16 @@ class ModelRows:
 
         return self._read("rows", act)
 
+    def rows_under(self, table: RowTable, key: Key, limit: int = 1000) -> Deferred[Sequence[Row]]:
+        def act() -> Sequence[Row]:
+            stored = _stored(table, key)
+            here, begin = self._model.partition(table, key[: table.key_size]), stored[table.key_size :]
+            places = itertools.takewhile(lambda place: place[: len(begin)] == begin, here.behind(_in_order(begin)))
+            found = (self._model.view(table, (*stored[: table.key_size], *place), here) for place in places)
+            return list(itertools.islice((row for row in found if row is not None), limit))
+
+        return self._read("rows", act)
+
     def all_rows(self, table: RowTable) -> Deferred[Sequence[Row]]:
         def act() -> Sequence[Row]:
             keys = [(*key, *place) for key, part in self._model.tables[table.name].items() for place in part.rows]

@@ -80,6 +80,12 @@ class OwnRows:
             lambda rows: [self._from(table, row) for row in rows]
         )
 
+    def rows_under(self, table: RowTable, key: Key, limit: int = 1000) -> Deferred[Sequence[Row]]:
+        ours = self._to(table, key)
+        return self._wire.call(lambda: self._rows.rows_under(table, ours, limit)).addCallback(
+            lambda rows: [self._from(table, row) for row in rows]
+        )
+
     def all_rows(self, table: RowTable) -> Deferred[Sequence[Row]]:
         def choose(rows: Sequence[Row]) -> Sequence[Row]:
             names = [column.name for column in table.partition]

@@ -131,6 +131,9 @@ class GuardedRows:
     def rows(self, table: RowTable, partition: Key, after: Key | None = None, limit: int = 1000) -> Deferred[Sequence[Row]]:
         return self._guard.ask(lambda: self._rows.rows(table, partition, after, limit))
 
+    def rows_under(self, table: RowTable, key: Key, limit: int = 1000) -> Deferred[Sequence[Row]]:
+        return self._guard.ask(lambda: self._rows.rows_under(table, key, limit))
+
     def all_rows(self, table: RowTable) -> Deferred[Sequence[Row]]:
         return self._guard.ask(lambda: self._rows.all_rows(table))
 

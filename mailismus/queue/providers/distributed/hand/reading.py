@@ -74,8 +74,7 @@ async def _found(rows: IRows, share: Share, marks: Marks) -> FoundShare:
 
 async def rows_of(rows: IRows, table: RowTable, name: ShareName) -> list[Row]:
     """All rows of a share in a table."""
-    found = await rows.rows(table, name.place.key, (name.enqueue_id, -1), SHARE_ENTRIES + 1)
-    return [row for row in found if row["enqueue_id"] == name.enqueue_id]
+    return [*await rows.rows_under(table, (*name.place.key, name.enqueue_id), SHARE_ENTRIES + 1)]
 
 
 async def _lost(rows: IRows, share: Share, numbers: frozenset[int]) -> frozenset[int] | None:

@@ -142,6 +142,10 @@ class IRows(Protocol):
         """Rows of a partition in their order: the first `limit`, or those behind `after` (values of all columns of the
         order). Fails with `NotDone`."""
 
+    def rows_under(self, table: RowTable, key: Key, limit: int = 1000) -> Deferred[Sequence[Row]]:
+        """The first rows whose key begins so: the partition's, and some of the columns that order it. Fails with
+        `NotDone`."""
+
     def all_rows(self, table: RowTable) -> Deferred[Sequence[Row]]:
         """All rows of a small table, in no order. Fails with `NotDone`."""
 

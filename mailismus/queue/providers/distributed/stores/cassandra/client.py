@@ -95,6 +95,14 @@ class CassandraRows:
         found = await self._session.read(statement, [*values, limit])
         return [statements.row_of(table, row) for row in found]
 
+    def rows_under(self, table: RowTable, key: Key, limit: int = 1000) -> Deferred[Sequence[Row]]:
+        return Deferred.fromCoroutine(self._rows_under(self._here(table), key, limit))
+
+    async def _rows_under(self, table: RowTable, key: Key, limit: int) -> Sequence[Row]:
+        values = statements.values_of(table.key[: len(key)], key)
+        found = await self._session.read(statements.select_rows_under(table, len(key)), [*values, limit])
+        return [statements.row_of(table, row) for row in found]
+
     def all_rows(self, table: RowTable) -> Deferred[Sequence[Row]]:
         return Deferred.fromCoroutine(self._all_rows(self._here(table)))
 

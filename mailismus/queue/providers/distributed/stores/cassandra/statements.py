@@ -61,6 +61,11 @@ def select_rows(table: RowTable, *, is_behind: bool) -> str:
     return f"SELECT {_names(table.columns)} FROM {table.name} WHERE {condition} LIMIT ?"
 
 
+def select_rows_under(table: RowTable, columns: int) -> str:
+    """Values: so many columns of the key, and how many rows."""
+    return f"SELECT {_names(table.columns)} FROM {table.name} WHERE {_conditions(table.key[:columns])} LIMIT ?"
+
+
 def select_all(table: RowTable) -> str:
     """All rows."""
     return f"SELECT {_names(table.columns)} FROM {table.name}"
