@@ -89,11 +89,19 @@ async def draft_of(queue: IQueue, reactor: Reactor) -> IDraft:
 
 
 async def build(
-    queue: IQueue, reactor: Reactor, messages: int, count: int, area: Area, due_in_s: float, *, is_varied: bool = False
+    queue: IQueue,
+    reactor: Reactor,
+    messages: int,
+    count: int,
+    area: Area,
+    due_in_s: float,
+    *,
+    is_varied: bool = False,
+    most: int = MOST_AT_ONCE,
 ) -> None:
-    """Commits all messages, each with so many recipients."""
+    """Commits all messages, each with so many recipients, at most so many at a time."""
     make = varied_submission if is_varied else submission
-    at_once = min(MOST_AT_ONCE, max(1, AT_ONCE // count))
+    at_once = min(most, max(1, AT_ONCE // count))
     for start in range(0, messages, at_once):
         done: list[Deferred[Any]] = []
         for number in range(start, min(start + at_once, messages)):
@@ -116,7 +124,8 @@ async def main(reactor: Reactor, options: argparse.Namespace) -> None:
     queue = opened.queue
     await opened.begin()
     messages = options.entries // options.recipients
-    await build(queue, reactor, messages, options.recipients, Area(options.area), options.due_in, is_varied=options.varied)
+    terms = (messages, options.recipients, Area(options.area), options.due_in)
+    await build(queue, reactor, *terms, is_varied=options.varied, most=options.at_once)
     if options.retries:
         disk = DiskUse((Path(settings.rootpath), Path(settings.spool.rootpath)))
         spare_bytes = SPARE_FILES * settings.journal.segmentsize
@@ -136,6 +145,8 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--area", choices=("deferred", "incoming"), default="deferred")
     parser.add_argument("--varied", action="store_true", help="of several senders, domains, sizes, ages and replies")
     parser.add_argument("--due-in", type=float, default=14400.0, help="seconds until deferred entries are due")
+    text = "messages that are committed at a time, at most (default: %(default)s)"
+    parser.add_argument("--at-once", type=int, default=MOST_AT_ONCE, help=text)
     parser.add_argument("--retries", type=int, default=0, help="then try and defer all again, so many times")
     return parser
 

@@ -14,5 +14,5 @@ prices      single calls, without a queue
 large       a queue with many deferred entries
 kept        what was measured, in a file
 scale       what a site needs, computed from that. Pure
-page        the page that tells it
+page        `docs/distributed-scale.md`, made from that
 """

@@ -90,18 +90,20 @@ def measure_loads(options: argparse.Namespace, recorded: Recorded) -> int:
     missed = figures.over(runs)
     if any(figures.has_aims(run) for run in runs):
         print(f"\n{figures.aims(runs)}")
-    if missed and not options.profile:
-        for run in {id(run): run for run, aim in missed if aim.what == "CPU ms"}.values():
-            _tell_profile(options, run)
+    slow = [run for run, aim in missed if aim.what == "CPU ms"]
+    if slow and not options.profile:
+        _tell_profile(options, recorded, slow[0])
     return 1 if missed else 0
 
 
-def _tell_profile(options: argparse.Namespace, run: figures.Run) -> None:
+def _tell_profile(options: argparse.Namespace, recorded: Recorded, run: figures.Run) -> None:
     if profiler() is None:
         say("no profile: py-spy is not installed (pip install py-spy)")
         return
     load = Load(run.servers, run.recipients, run.turns, run.messages // run.servers, run.slice_s)
-    print(f"\n{measure(load, options.directory, wants_profile=True, say=say).profile}")
+    profile = measure(load, options.directory, wants_profile=True, say=say).profile
+    recorded.note(attrs.evolve(recorded.figures, profile=profile))
+    print(f"\n{profile}")
 
 
 def measure_prices(recorded: Recorded) -> int:

@@ -26,6 +26,8 @@ from benchmarks.stage.servers import TREE, Ours
 from benchmarks.stage.trial import administer
 from tests.support.processes import TrialError, start
 
+AT_ONCE = 32
+"""Messages that are put in at a time: each must be durable within seconds."""
 A_MESSAGE = 48
 """Recipients: 1,000,000 in 21,000 messages."""
 DUE_IN_S = 14_400.0
@@ -161,7 +163,8 @@ def measure_large(entries: int, directory: Path, *, wants_delete: bool, say: Cal
 
 def _fill(server: Ours, entries: int, logs: Path) -> str:
     words = [str(server.config), str(entries), "--provider", "distributed", "--recipients", str(A_MESSAGE)]
-    argv = [sys.executable, "-m", "benchmarks.queue_builder", *words, "--due-in", str(DUE_IN_S)]
+    words += ["--due-in", str(DUE_IN_S), "--at-once", str(AT_ONCE)]
+    argv = [sys.executable, "-m", "benchmarks.queue_builder", *words]
     with start("builder", argv, logs, {**os.environ, **server.environment()}, TREE) as process:
         if process.wait(FILL_S):
             raise TrialError(process.complaint())

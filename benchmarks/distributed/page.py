@@ -21,12 +21,17 @@ from benchmarks.distributed.scale import (
     Needed,
     Site,
     content_in_row,
+    due_rows_per_s,
     needed,
     row_bytes,
     row_in_trigger,
     slice_window_s,
+    slices,
 )
 from benchmarks.results.report import number, table
+from mailismus.queue.providers.distributed.due.firing import LATE_S
+from mailismus.queue.providers.distributed.due.schedule import NEAR_S
+from mailismus.queue.providers.distributed.format.due import SLOT_S
 
 COMMAND = (
     "python -m benchmarks.distributed --record docs/evidence/distributed-figures.json --write docs/distributed-scale.md"
@@ -36,6 +41,8 @@ NAMES = {"swift": "object store", "cassandra": "database", "rabbitmq": "broker"}
 MILLION = 1_000_000
 PACE = 1000
 PREFETCH = 1000
+LONGEST, LAST = 50, 30
+"""Of what a step told: letters, and those that are shown of more."""
 _UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
 
 
@@ -51,8 +58,7 @@ def page(figures: Figures, site: Site) -> str:
 
 def _words(figures: Figures, site: Site) -> dict[str, str]:
     found = needed(figures, site)
-    buckets = found.nodes["cassandra"]
-    window = slice_window_s(site, buckets)
+    window, buckets = slices(site)
     trigger, row = (way(figures, site, found.elsewhere) for way in (row_in_trigger, content_in_row))
     ten, plain = figures.run(1, recipients=10).message, figures.run(1)
     return {
@@ -76,7 +82,9 @@ def _words(figures: Figures, site: Site) -> dict[str, str]:
         "prefetched": f"{PREFETCH * found.processes:,}",
         "piles_up": _size(found.to["rabbitmq"] * HOUR_S / DAY_S),
         "a_slice": f"{A_SLICE:,}",
-        "alone": str(slice_window_s(site, 1)),
+        "alone": str(slice_window_s(site)),
+        "due_rows": f"{float(f'{due_rows_per_s(site, found.processes):.2g}'):,.0f}",
+        "due_times": f"{(LATE_S + NEAR_S) / SLOT_S:.0f}",
         "short_slices": _short_slices(figures),
         "window": str(window),
         "buckets": str(buckets),
@@ -112,7 +120,7 @@ def _message_table(figures: Figures, found: Needed) -> str:
         "reads": ("cassandra", "read"),
         "publishes": ("rabbitmq", "publish"),
     }
-    rows = [[what, *(f"{message.count(*name):.2f}" for message in messages)] for what, name in counts.items()]
+    rows = [[what, *(f"{message.count(*name) + 0.0:.2f}" for message in messages)] for what, name in counts.items()]
     rows.append(["our CPU, ms", *(number(message.cpu_ms) for message in messages)])
     for name in SERVICES:
         rows.append([f"CPU of the {NAMES[name]}, ms", *(number(message.service_ms[name]) for message in messages)])
@@ -141,15 +149,14 @@ def _short_slices(figures: Figures) -> str:
     plain = figures.run(1).message
     for run in figures.runs:
         if run.servers == 1 and run.slice_s < 60 and run.recipients == 1 and not run.turns:
-            calls, ours = zip(*map(_rows_and_cpu, (run.message, plain)), strict=True)
-            text = f" With slices of {run.slice_s} s a message had {calls[0]}, with those of an hour {calls[1]};"
-            return f"{text} {ours[0]} ms of ours, {ours[1]} with those."
+            short, long = (_rows_of(message) for message in (run.message, plain))
+            return f" With slices of {run.slice_s} s a message had {short}, with those of an hour {long}."
     return ""
 
 
-def _rows_and_cpu(message: Message) -> tuple[str, str]:
+def _rows_of(message: Message) -> str:
     writes, reads = (message.count("cassandra", verb) for verb in ("write", "read"))
-    return f"{writes:.1f} writes and {reads:.1f} reads", number(message.cpu_ms)
+    return f"{writes:.1f} writes and {reads:.1f} reads"
 
 
 def _ways_table(ways: list[Change]) -> str:
@@ -182,7 +189,7 @@ def _large(figures: Figures) -> str:
     words = {
         "entries": f"{large.entries:,}",
         "messages": f"{large.messages:,}",
-        "compared": f", as {_compared(smaller[-1], large)} show" if smaller else "",
+        "compared": f": {_compared(smaller[-1], large)}" if smaller else " by their design; no second size was measured",
         "steps_table": table(_STEPS, [_step(step, large) for step in large.steps]),
         "tables": _size(tables),
         "an_entry": f"{tables / large.entries:.0f}",
@@ -200,7 +207,8 @@ def _step(step: Step, large: Large) -> list[str]:
     grown = step.seconds * MILLION / large.entries if step.grows else step.seconds
     memory = f"{step.most_bytes >> 20}" if step.most_bytes else "-"
     calls = [f"{count:,.0f}" for count in (step.rows_read, step.rows_written)]
-    return [step.what, number(step.seconds), number(round(grown, 1)), step.told, memory, *calls]
+    told = step.told if len(step.told) <= LONGEST else f"... {step.told[-LAST:].partition(' ')[2]}"
+    return [step.what, number(step.seconds), number(round(grown, 1)), told, memory, *calls]
 
 
 def _compared(small: Large, large: Large) -> str:

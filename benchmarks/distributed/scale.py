@@ -1,7 +1,9 @@
 """What a site of so many messages needs, computed from what one message costs. Pure.
 
-What a message costs on many servers follows from one server and two: the more servers, the more messages are delivered by
-another one than took them. Of two servers half are, of N servers (N - 1) / N: costs go up in the same way.
+How many calls a message needs on many servers follows from one server and two: the more servers, the more messages are
+delivered by another one than took them. Of two servers half are, of N servers (N - 1) / N. What that takes of processors
+follows from one server and from the prices of the calls that another one makes beside: it fetches the content, and reads
+the rows.
 
 *Rule*: what was measured on one node of a service counts for each copy that a replicated one keeps. That is more than is
 needed where only one of the nodes has to do with the client.
@@ -17,6 +19,10 @@ import attrs
 from benchmarks.distributed.figures import SERVICES, Message
 from benchmarks.distributed.kept import Figures, key_of
 from benchmarks.distributed.prices import READ_WITH, ROW_BYTES, SMALL_BYTES, TRIGGER, TRIGGER_WITH, WRITE_WITH
+from mailismus.queue.providers.distributed.due.firing import LATE_S
+from mailismus.queue.providers.distributed.due.schedule import NEAR_S
+from mailismus.queue.providers.distributed.format.due import SLOT_S
+from mailismus.queue.providers.distributed.identity.spool_ids import EACH_S
 
 TABLES = ("enqueued_mails_v3", "deleted_mails_v2", "mails")
 """Of which each message leaves something for `keep`."""
@@ -113,13 +119,18 @@ def _disk(figures: Figures, turns: int, name: str) -> float:
 
 def _on(figures: Figures, elsewhere: float, site: Site) -> Message:
     """What the mean message costs where so many are delivered by another server."""
-    plain = _between(figures.run(1).message, figures.run(2).message, elsewhere)
-    once = _between(figures.run(1, turns=1).message, figures.run(2, turns=1).message, elsewhere)
+    plain, once = (_anywhere(figures, turns, elsewhere) for turns in (0, 1))
     return combined(plain, once, lambda one, two: one + site.deferred * (two - one))
 
 
-def _between(one: Message, two: Message, elsewhere: float) -> Message:
-    return combined(one, two, lambda own, half: own + (half - own) * elsewhere / 0.5)
+def _anywhere(figures: Figures, turns: int, elsewhere: float) -> Message:
+    one, two = (figures.run(servers, turns=turns).message for servers in (1, 2))
+    counts = combined(one, two, lambda own, half: own + (half - own) * elsewhere / 0.5)
+    get, read = _price(figures, "GET"), _price(figures, "read a share")
+    more = {"swift": elsewhere * get[1], "cassandra": elsewhere * read[1], "rabbitmq": 0.0}
+    theirs = {name: value + more[name] for name, value in one.service_ms.items()}
+    ours = one.user_ms + elsewhere * (get[0] + read[0])
+    return attrs.evolve(counts, user_ms=ours, system_ms=one.system_ms, service_ms=theirs)
 
 
 def combined(one: Message, two: Message, by: Callable[[float, float], float]) -> Message:
@@ -139,10 +150,22 @@ def combined(one: Message, two: Message, by: Callable[[float, float], float]) ->
     )
 
 
-def slice_window_s(site: Site, buckets: int) -> int:
-    """The divisor of an hour by which a bucket of a slice has about `A_SLICE` mails."""
+def slice_window_s(site: Site) -> int:
+    """The divisor of an hour by which a slice has about `A_SLICE` mails."""
     divisors = [each for each in range(1, HOUR_S + 1) if HOUR_S % each == 0]
-    return min(divisors, key=lambda each: abs(math.log(each * site.rate / buckets / A_SLICE)))
+    return min(divisors, key=lambda each: abs(math.log(each * site.rate / A_SLICE)))
+
+
+def slices(site: Site) -> tuple[int, int]:
+    """Seconds of a slice, and buckets, by which each partition has about `A_SLICE` mails. No slice is shorter than an
+    epoch."""
+    window = max(slice_window_s(site), round(EACH_S))
+    return window, max(1, round(window * site.rate / A_SLICE))
+
+
+def due_rows_per_s(site: Site, servers: int) -> float:
+    """Rows of what waits that all servers read: each reads those of some minutes again, once a minute."""
+    return site.rate * site.deferred * servers * (LATE_S + NEAR_S) / SLOT_S
 
 
 @attrs.frozen

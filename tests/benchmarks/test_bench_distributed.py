@@ -40,7 +40,7 @@ from benchmarks.distributed.parts import (
     shares,
 )
 from benchmarks.distributed.prices import READ_WITH, TRIGGER, TRIGGER_WITH, WRITE_WITH, Price
-from benchmarks.distributed.scale import Site, content_in_row, needed, row_in_trigger, slice_window_s
+from benchmarks.distributed.scale import Site, content_in_row, due_rows_per_s, needed, row_in_trigger, slice_window_s, slices
 from benchmarks.measure.budget import Profile
 
 SERVICES = {"swift": 1.0, "cassandra": 1.0, "rabbitmq": 1.0}
@@ -178,11 +178,23 @@ def test_figures_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert from_json(to_json(run())) == run()
 
 
-def test_a_new_run_replaces_that_of_the_same_load() -> None:
-    found = figures().with_run(run(cpu_ms=7.0), {})
+def test_of_runs_of_one_load_the_least_counts() -> None:
+    found = figures().with_run(run(cpu_ms=3.0), {})
     assert len(found.runs) == len(figures().runs)
-    assert found.run(1).message.cpu_ms == 7.0
+    assert found.run(1).message.cpu_ms == 3.0
     assert found.disk[key_of(run())] == {}
+    slower = run(cpu_ms=3.5)
+    slower = attrs.evolve(
+        slower, message=attrs.evolve(slower.message, service_ms={**SERVICES, "swift": 0.5, "rabbitmq": 2.0})
+    )
+    again = found.with_run(slower, {"mails": 1.0})
+    assert again.run(1).message.cpu_ms == 3.0
+    assert again.run(1).message.service_ms == {**SERVICES, "swift": 0.5}
+    assert again.disk == found.disk
+
+
+def test_what_was_not_measured_is_said() -> None:
+    found = figures()
     with pytest.raises(LookupError, match="not measured: 2 servers, 10 recipients"):
         found.run(2, recipients=10)
 
@@ -197,9 +209,11 @@ def test_more_servers_deliver_more_of_what_others_took() -> None:
 def test_cores_nodes_and_bytes_follow_from_the_rate() -> None:
     site = Site(messages_per_hour=3_600_000, deferred=0.0)
     found = needed(figures(), site)
-    assert found.our_cores == pytest.approx(4.0)
-    assert found.processes == 6
-    assert found.cores["cassandra"] == pytest.approx(3.0)
+    assert found.our_cores == pytest.approx(4.0 + found.elsewhere)
+    assert found.processes == 7
+    assert found.cores["cassandra"] == pytest.approx(3 * (1.0 + found.elsewhere))
+    assert found.cores["swift"] == pytest.approx(3 * (1.0 + 2 * found.elsewhere))
+    assert found.cores["rabbitmq"] == pytest.approx(3.0)
     assert found.nodes == {"swift": 3, "cassandra": 3, "rabbitmq": 3}
     assert found.to["swift"] == pytest.approx(86_400_000 * 1000.0)
     assert found.rows_disk == pytest.approx(86_400_000 * 400.0 * 3)
@@ -209,13 +223,22 @@ def test_cores_nodes_and_bytes_follow_from_the_rate() -> None:
 
 def test_the_deferred_cost_their_share_more() -> None:
     found = needed(figures(), Site(deferred=0.5))
-    assert found.message.cpu_ms == pytest.approx(6.0)
+    assert found.message.cpu_ms == pytest.approx(6.0 + found.elsewhere)
     assert scale.row_bytes(figures(), Site(deferred=0.5)) == pytest.approx(450.0)
 
 
-@pytest.mark.parametrize(("buckets", "seconds"), [(1, 4), (17, 60), (1000, 3600)])
-def test_a_slice_divides_the_hour_and_has_about_ten_thousand_mails(buckets: int, seconds: int) -> None:
-    assert slice_window_s(Site(), buckets) == seconds
+@pytest.mark.parametrize(
+    ("an_hour", "window", "found"),
+    [(10_000_000, 4, (60, 17)), (600_000, 60, (60, 1)), (1_000_000, 36, (60, 2)), (1000, 3600, (3600, 1))],
+)
+def test_a_partition_has_about_ten_thousand_mails(an_hour: int, window: int, found: tuple[int, int]) -> None:
+    site = Site(messages_per_hour=an_hour)
+    assert slice_window_s(site) == window
+    assert slices(site) == found
+
+
+def test_rows_of_what_waits_are_read_by_each_server_some_times() -> None:
+    assert due_rows_per_s(Site(messages_per_hour=3_600_000, deferred=0.1), 2) == pytest.approx(1000 * 0.1 * 2 * 7)
 
 
 def test_a_row_in_the_trigger_saves_its_read_where_the_mail_did_not_come_in() -> None:
