@@ -49,9 +49,11 @@ class WholePage:
     after: UUID | None
 
 
-async def pages_of(rows: IRows, place: SharePlace, after: UUID | None = None) -> AsyncIterator[PartitionPage]:
-    """The pages of a partition, or those behind a share. Raises `NotDone`."""
-    async for page in whole_pages_of(rows, place, after):
+async def pages_of(
+    rows: IRows, place: SharePlace, after: UUID | None = None, first_rows: int = PAGE
+) -> AsyncIterator[PartitionPage]:
+    """The pages of a partition, or those behind a share. `first_rows`: of the first page, at most. Raises `NotDone`."""
+    async for page in whole_pages_of(rows, place, after, first_rows):
         living = (living_of(share, page.marks) for share in page.shares)
         shares = tuple(share for share in living if share.entries)
         yield PartitionPage(shares, page.after, _gap(place, page.damaged))
@@ -64,22 +66,27 @@ def living_of(share: Share, marks: Marks) -> LivingShare:
     return LivingShare(share, entries, marks.is_any_moved(name))
 
 
-async def whole_pages_of(rows: IRows, place: SharePlace, after: UUID | None = None) -> AsyncIterator[WholePage]:
+async def whole_pages_of(
+    rows: IRows, place: SharePlace, after: UUID | None = None, first_rows: int = PAGE
+) -> AsyncIterator[WholePage]:
     """The same pages, with what is over. Raises `NotDone`."""
+    limit = min(PAGE, first_rows)
     while True:
-        page = await _read_page(rows, place, after)
+        page = await _read_page(rows, place, after, limit)
         yield page
-        after = page.after
+        after, limit = page.after, PAGE
         if after is None:
             return
 
 
-async def _read_page(rows: IRows, place: SharePlace, after: UUID | None) -> WholePage:
-    found = await rows.rows(ENQUEUED, place.key, None if after is None else (after, 1 << 30), PAGE)
+async def _read_page(rows: IRows, place: SharePlace, after: UUID | None, limit: int) -> WholePage:
+    found = await rows.rows(ENQUEUED, place.key, None if after is None else (after, 1 << 30), limit)
     if not found:
         return WholePage((), (), Marks(()), None)
     last = _id_of(found[-1])
-    is_last = len(found) < PAGE
+    is_last = len(found) < limit
+    if not is_last and _id_of(found[0]) == last and limit < PAGE:  # a share of more rows
+        return await _read_page(rows, place, after, PAGE)
     if not is_last:
         found = [row for row in found if row["enqueue_id"] != last]  # the rest of its rows is behind the page
     first, last = _id_of(found[0]), _id_of(found[-1])

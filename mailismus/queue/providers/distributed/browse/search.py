@@ -80,7 +80,7 @@ class Searching:
             return page
         for place in self._places(wanted, cursor):
             behind = cursor.after if place == cursor.place else None
-            async for found in pages_of(self._rows, place, behind):
+            async for found in pages_of(self._rows, place, behind, first_rows=2 * (limit + 1)):
                 if found.gap is not None:
                     page.gaps.append(found.gap)
                 for living in found.shares:
