@@ -36,7 +36,7 @@ FILL_S = 1500.0
 COMMAND_S = 600.0
 REST_S = 60.0
 LOOK_S = 0.5
-GROWS = ("fill", "queue list", "queue flush", "queue delete")
+GROWS = ("fill", "queue list", "queue flush", "all are deferred again", "queue delete")
 """Steps that take longer with more entries."""
 
 

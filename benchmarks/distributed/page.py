@@ -120,7 +120,9 @@ def _message_table(figures: Figures, found: Needed) -> str:
         "reads": ("cassandra", "read"),
         "publishes": ("rabbitmq", "publish"),
     }
-    rows = [[what, *(f"{message.count(*name) + 0.0:.2f}" for message in messages)] for what, name in counts.items()]
+    rows = [
+        [what, *(f"{round(message.count(*name), 2) + 0.0:.2f}" for message in messages)] for what, name in counts.items()
+    ]
     rows.append(["our CPU, ms", *(number(message.cpu_ms) for message in messages)])
     for name in SERVICES:
         rows.append([f"CPU of the {NAMES[name]}, ms", *(number(message.service_ms[name]) for message in messages)])
@@ -213,10 +215,10 @@ def _step(step: Step, large: Large) -> list[str]:
 
 def _compared(small: Large, large: Large) -> str:
     """What took as long in a smaller queue."""
-    found = []
+    found: list[str] = []
     for step in small.steps:
         other = next((one for one in large.steps if one.what == step.what and not one.grows), None)
-        if other is not None:
+        if other is not None and not any(one.startswith(f"{step.what} ") for one in found):
             found.append(f"{step.what} {number(step.seconds)} and {number(other.seconds)} s")
     return f"{', '.join(dict.fromkeys(found))} with {small.entries:,} and {large.entries:,} entries"
 
