@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from typing import TYPE_CHECKING, TextIO, TypeAlias, cast
 
 from mailismus.admin.commands.broken_pipe import give_up_output
@@ -311,7 +312,15 @@ def _split(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
 
 
 def main(arguments: Sequence[str] | None = None, providers: Providers = PROVIDERS) -> int:
-    """Run one command. Return the exit code. `providers`: the queue providers that it knows."""
+    """Run one command. Return the exit code. `providers`: the queue providers that it knows. Where standard output was
+    closed by the shell, nothing is shown."""
+    if sys.stdout is not None:
+        return _main(arguments, providers)
+    with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stdout(nothing):
+        return _main(arguments, providers)
+
+
+def _main(arguments: Sequence[str] | None, providers: Providers) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     os.umask(0o077)
     program = find_program(given)
@@ -323,8 +332,7 @@ def main(arguments: Sequence[str] | None = None, providers: Providers = PROVIDER
     try:
         parsed = build_parser(context, find_command(given)).parse_args(given)
         status = int(parsed.run(parsed))
-        if sys.stdout is not None:  # it was closed by the shell
-            sys.stdout.flush()
+        sys.stdout.flush()
         return status
     except BrokenPipeError:
         give_up_output()  # the reader closed the pipe: no error

@@ -356,7 +356,8 @@ class PosixDisk:
         if not stat.S_ISDIR(found.st_mode):
             return f"{path} is not a directory"
         if found.st_uid != os.geteuid():
-            return f"{path} belongs to user {found.st_uid}, not to this program's; run: chown -R {os.geteuid()} {path}"
+            owner = f"{path} belongs to user {found.st_uid}, not to this program's"
+            return f"{owner}; run the program as that user, or run: chown -R {os.geteuid()} {path}"
         if found.st_mode & 0o077:
             return f"{path} is open to others (mode {stat.S_IMODE(found.st_mode):04o}); run: chmod 700 {path}"
         return _refuse_parents(path)

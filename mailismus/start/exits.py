@@ -56,6 +56,8 @@ def one_line(text: str) -> str:
 
 def complain(text: str) -> None:
     """Print one line on stderr. A closed stderr raises nothing."""
+    if sys.stderr is None:  # it was closed by the shell
+        return
     try:
         sys.stderr.write(one_line(text) + "\n")
         sys.stderr.flush()

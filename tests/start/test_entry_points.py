@@ -42,3 +42,9 @@ def test_ctrl_c_that_is_ignored_stays_ignored(name: str, entry: str, module: str
         signal.signal(signal.SIGINT, before)
     assert done.returncode == 0, done.stderr
     assert "usage: " in done.stdout
+
+
+@pytest.mark.parametrize(("words", "status"), [("--version", 0), ("queue", 64), ("--config /nowhere queue list", 78)])
+def test_streams_may_be_closed(words: str, status: int) -> None:
+    command = f"{sys.executable} -m mailismus {words} <&- >&- 2>&-"
+    assert subprocess.run(["sh", "-c", command], timeout=60, check=False).returncode == status

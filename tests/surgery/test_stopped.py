@@ -89,6 +89,25 @@ def test_a_queue_that_another_process_holds_is_left_alone(stopped: Stopped) -> N
     assert stopped.areas() == {"incoming": 2}
 
 
+def test_an_act_whose_reader_is_gone_does_not_begin(stopped: Stopped) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "mailismus", "--config", str(stopped.config), "queue", "hold", "--all", "--reason", "x"]
+    try:
+        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False, stdin=subprocess.DEVNULL)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (74, b"queue hold: its reader is gone, so nothing was changed\n")
+    assert stopped.areas() == {"incoming": 2}
+
+
+def test_an_act_needs_no_output(stopped: Stopped) -> None:
+    command = f"{sys.executable} -m mailismus --config {stopped.config} queue hold --all --reason x >&-"
+    done = subprocess.run(["sh", "-c", command], stderr=subprocess.PIPE, check=False, stdin=subprocess.DEVNULL)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert stopped.areas() == {"hold": 2}
+
+
 def test_what_is_wrong_is_refused_without_a_server_too(stopped: Stopped) -> None:
     assert stopped.act("undo", "A7")[0] == 65
     assert stopped.act("acts")[1] == "No act is on record\n"

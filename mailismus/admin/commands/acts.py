@@ -20,6 +20,7 @@ from typing import TextIO
 from mailismus.admin.client.acting import Preview, act, all_acts, go_on, preview
 from mailismus.admin.client.source import QueueSource
 from mailismus.admin.commands import wording
+from mailismus.admin.commands.broken_pipe import give_up_output
 from mailismus.admin.commands.command import Command, Reach, argument_type, fill_filter, positive
 from mailismus.admin.commands.progress import ProgressLine
 from mailismus.admin.protocol.acting import LONGEST_REASON, ShownAct
@@ -111,9 +112,15 @@ def _act(kind: ActKind, source: QueueSource, arguments: argparse.Namespace, out:
         return
     for_s, to = getattr(arguments, "for_s", None), getattr(arguments, "to", "")
     found = preview(source, kind, arguments.filter, to)
-    for line in _preview_lines(found, arguments.limit):
-        out.write(line + "\n")
-    out.flush()
+    try:
+        for line in _preview_lines(found, arguments.limit):
+            out.write(line + "\n")
+        out.flush()
+    except BrokenPipeError:
+        if arguments.dry_run:
+            raise
+        give_up_output()
+        raise StartError(os.EX_IOERR, f"queue {kind.value}: its reader is gone, so nothing was changed") from None
     if arguments.dry_run:
         return
     concerned = min(found.entries, arguments.limit or found.entries)
