@@ -85,7 +85,7 @@ def _tried(count: int) -> Entry:
 def _queue() -> FakeQueue:
     long = [message(number, deferred(1, text.encode())) for number, text in enumerate(ADDRESSES, 10)]
     long = [attrs.evolve(one, sender=LONGEST.encode()) for one in long]
-    many = [message(number, deferred(), bounced(2), incoming(3)) for number in range(100, 300)]
+    many = [message(number, deferred(), bounced(2), incoming(3)) for number in range(100, 350)]
     header = b"X-Long: " + b"x" * 900 + b"\r\nSubject: long\r\n\r\n"
     return FakeQueue([message(1, _tried(6)), *long, *many], Told({}, [SAID.encode()]), header)
 

@@ -126,6 +126,13 @@ def test_no_page_is_wider_than_its_window(browser: Chromium, hostile: str, busy:
         assert address.startswith(hostile) or browser.value(_BROKEN) == [], address
 
 
+def test_links_to_further_pages_stand_apart(browser: Chromium, busy: str) -> None:
+    browser.look(390, 900)
+    browser.open(f"{busy}/queue?q=area%3Ddeferred&skip=100")
+    places = "[...document.querySelectorAll('.further a')].map((one) => one.getBoundingClientRect())"
+    assert browser.value(f"(([first, next]) => next.left - first.right)({places})") >= 16
+
+
 @pytest.mark.parametrize("is_dark", [False, True])
 def test_every_text_can_be_read(browser: Chromium, busy: str, is_dark: bool) -> None:
     browser.look(1280, 900, is_dark=is_dark)

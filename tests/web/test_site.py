@@ -231,6 +231,22 @@ def test_a_search_ends_with_its_time_and_says_so() -> None:
     assert "No entry of what was looked at matches." in text
 
 
+def test_a_search_of_a_domain_that_ends_with_its_time_does_not_say_that_nothing_is_there() -> None:
+    queue = FakeQueue(
+        [message(number, deferred()) for number in range(1, 1001)], Told({}, [b"a host is dead"]), page_entries=10
+    )
+    place = Place(queue=queue)
+
+    def on_page() -> None:
+        place.monotonic_s += MOST_S / 4
+
+    queue.on_page = on_page
+    text = place.get("/queue?q=other.example").text
+    assert "a host is dead" in text
+    assert "No entry of what was looked at matches." in text
+    assert "is in the queue" not in text
+
+
 def test_a_search_ends_when_nobody_waits() -> None:
     pages: list[int] = []
     place = Place(queue=FakeQueue([message(number, deferred()) for number in range(1, 1001)], page_entries=10))
