@@ -574,7 +574,10 @@ def test_this_host_is_looked_at_and_not_changed(tmp_path: Path) -> None:
     assert not host.holds_more_than_names(str(tmp_path / "missing"))
     assert host.is_own_address("127.0.0.1")
     assert not host.is_own_address("203.0.113.9")
-    assert host.room(str(tmp_path / "a" / "b")) == host.room(str(tmp_path))
+    below, here = host.room(str(tmp_path / "a" / "b")), host.room(str(tmp_path))
+    assert below is not None
+    assert here is not None
+    assert abs(below.share - here.share) < 0.01  # of the same file system, which others may use
     assert host.user_name(0) == "root"
     assert host.user_name(123456789) == "123456789"
     assert 0 <= host.lowest_port <= 65536

@@ -9,6 +9,7 @@ read behind the claim. New mail that needs no claim waits behind none that does:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from uuid import UUID
 
 from twisted.internet.defer import Deferred
@@ -26,7 +27,7 @@ from mailismus.queue.providers.distributed.format.trigger import read_trigger
 from mailismus.queue.providers.distributed.hand.arrived import ArrivedShares
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import Basis, Delivered, HeldShare
-from mailismus.queue.providers.distributed.hand.line import TriggerLine
+from mailismus.queue.providers.distributed.hand.line import Bring, TriggerLine
 from mailismus.queue.providers.distributed.hand.owning import OwnClock, Owned, Owning
 from mailismus.queue.providers.distributed.hand.reading import Condition, FoundShare, read_marks, read_share
 from mailismus.queue.providers.distributed.hand.rounds import Beside, OtherBounces
@@ -117,14 +118,19 @@ class TriggerLoading:
         waiting = line.begin() if has_room else None
         if waiting is None:
             return False
-        Deferred.fromCoroutine(self._load(waiting)).addErrback(self._failed).addBoth(self._loaded, line)
+        Deferred.fromCoroutine(self._load(waiting)).addErrback(self._failed).addCallback(self._loaded, line, waiting)
         return True
 
-    def _failed(self, failure: Failure) -> None:
+    def _failed(self, failure: Failure) -> Bring:
         self._log.failure("a trigger can't be read", failure)
+        return _nothing
 
-    def _loaded(self, _: object, line: TriggerLine) -> None:
-        line.end()
+    def _loaded(self, bring: Bring, line: TriggerLine, waiting: WaitingTrigger) -> None:
+        for one in line.end(waiting, bring):
+            try:
+                one()
+            except Exception:
+                self._failed(Failure())  # type: ignore[no-untyped-call]  # Twisted's; the others come all the same
         self.go_on()
 
     def _put_in_line(self, waiting: WaitingTrigger) -> None:
@@ -140,16 +146,16 @@ class TriggerLoading:
     def _again_in(self, seconds: float, waiting: WaitingTrigger) -> None:
         self._reactor.callLater(seconds, self._again, waiting)
 
-    async def _load(self, waiting: WaitingTrigger) -> None:
-        """Bring what one tells of into the hand."""
+    async def _load(self, waiting: WaitingTrigger) -> Bring:
+        """Read what one tells of. Return what brings it into the hand."""
         if waiting.delivered.is_lost:
-            self._hand.end_use(waiting.held)  # it will be delivered again
-            return
+            return partial(self._hand.end_use, waiting.held)  # it will be delivered again
         loaded = await self._look_for(waiting)
         if loaded is None:
-            self._again_in(PAUSE_S, waiting)
-            return
-        found, beside = loaded
+            return partial(self._again_in, PAUSE_S, waiting)
+        return partial(self._bring, waiting, *loaded)
+
+    def _bring(self, waiting: WaitingTrigger, found: FoundShare, beside: Sequence[Beside]) -> None:
         if waiting.delivered.is_lost:
             self._hand.end_use(waiting.held)
         else:
@@ -256,3 +262,7 @@ class TriggerLoading:
             buried.addCallbacks(
                 lambda _: delivered.ack(), lambda _: self._reactor.callLater(PAUSE_S, self._publish_dead, body, delivered)
             )
+
+
+def _nothing() -> None:
+    """Nothing is to be done with a trigger that can't be read."""
