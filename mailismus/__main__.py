@@ -9,6 +9,7 @@ is refused by name.
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import time
@@ -28,6 +29,8 @@ from mailismus.start.commands.parser import CommandParser, Parser, ShowVersion
 from mailismus.start.exits import Exit, complain, exit_code_of
 
 if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
     from mailismus.admin.client.stopped import StoppedAnswers
     from mailismus.deliver.routes.locator import Locator
     from mailismus.probe.session import ProbeReactor
@@ -316,8 +319,18 @@ def main(arguments: Sequence[str] | None = None, providers: Providers = PROVIDER
     closed by the shell, nothing is shown."""
     if sys.stdout is not None:
         return _main(arguments, providers)
-    with open(os.devnull, "w", encoding="utf-8") as nothing, redirect_stdout(nothing):
+    with io.TextIOWrapper(io.BufferedWriter(_Nowhere()), "utf-8") as nothing, redirect_stdout(nothing):
         return _main(arguments, providers)
+
+
+class _Nowhere(io.RawIOBase):
+    """Takes every byte, and keeps none."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Buffer) -> int:
+        return memoryview(data).nbytes
 
 
 def _main(arguments: Sequence[str] | None, providers: Providers) -> int:
