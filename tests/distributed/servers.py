@@ -17,6 +17,7 @@ from mailismus.queue.providers.distributed.stores.rows import Write
 from tests.contracts.bench import Bench
 from tests.contracts.harness import QueueHarness
 from tests.distributed.harness import VIEW
+from tests.distributed.models.fates import IWatch
 from tests.distributed.models.host import HostClock
 from tests.distributed.world import World
 
@@ -27,11 +28,11 @@ ALL = (Area.INCOMING, Area.DEFERRED, Area.BOUNCES)
 class Node(Bench):
     """One server, and its queue's user."""
 
-    def __init__(self, servers: Servers, name: str) -> None:
+    def __init__(self, servers: Servers, name: str, watch: IWatch | None = None) -> None:
         self.host = HostClock(servers.world.clock)
-        self.clients = servers.world.server(self.host)
+        self.clients = servers.world.server(self.host, watch)
         bits, chance = servers.random.getrandbits, servers.random.random
-        terms = ServerTerms(name, VIEW, 86_400.0, 1000, servers.now, servers.now, bits, chance, servers.wants_sizes)
+        terms = ServerTerms(name, VIEW, servers.keep_s, 1000, servers.now, servers.now, bits, chance, servers.wants_sizes)
         self.shared = build(self.clients.stores, self.host, terms)
         super().__init__(cast(QueueHarness, servers), cast(IQueue, self.shared))
 
@@ -66,9 +67,10 @@ class Servers:
         self.clock = self.world.clock
         self.random = random.Random(1)
         self.wants_sizes = False
+        self.keep_s = 86_400.0
 
-    def start(self, name: str) -> Node:
-        node = Node(self, name)
+    def start(self, name: str, watch: IWatch | None = None) -> Node:
+        node = Node(self, name, watch)
         self.wait(node.queue.open())
         return node
 

@@ -14,6 +14,7 @@ from mailismus.queue.providers.distributed.format.tables import DELETED, ENQUEUE
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S
 from mailismus.queue.providers.distributed.stores.rows import Key, RowTable, Write
 from tests.contracts.bench import addresses
+from tests.distributed.models.fates import Fate
 from tests.distributed.servers import Node, Servers
 from tests.distributed.test_counts import assert_exact, counted, visited
 
@@ -148,3 +149,21 @@ def test_a_server_whose_clock_was_ahead_is_forgotten_by_one_recount(servers: Ser
     count = len(begun)
     servers.advance(60)
     assert len(begun) == count
+
+
+def test_what_a_killed_server_wrote_down_is_not_counted_when_it_comes_late(servers: Servers) -> None:
+    one, two = servers.start("one"), servers.start("two")
+    late = one.clients.rows.fates
+    one.put(addresses(2))
+    late.plan(Fate.LATE, call="write")  # of its counts
+    servers.advance(6)
+    one.kill()
+    servers.advance(90)
+    assert_exact(servers, two)
+    late.do_late()
+    assert_exact(servers, two)
+    three = servers.start("three")
+    three.put()
+    three.kill()
+    servers.advance(90)  # counted anew once more
+    assert_exact(servers, two)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from mailismus.mail.ids import QueueId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.distributed.enqueue.steps import LATE_S
-from mailismus.queue.providers.distributed.format.tables import ENQUEUED
+from mailismus.queue.providers.distributed.format.tables import ENQUEUED, MAILS
 from tests.contracts.bench import CONTENT, addresses
 from tests.distributed.models.fates import Fate
 from tests.distributed.servers import Node, Servers, freeze_as_it_writes
@@ -93,3 +94,41 @@ def test_what_could_not_be_published_is_found_by_an_heir(servers: Servers, one: 
         servers.advance(1)
         found += heir.take_ids(Area.DEFERRED)
     assert found == taken
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_deferral_that_comes_when_the_message_is_over_leaves_nothing(servers: Servers, one: Node, count: int) -> None:
+    one.put(addresses(count))
+    taken = one.take_ids()
+    one.clients.rows.fates.plan(Fate.LATE, call="write")
+    one.queue.commit((), [Settlement(queue_id, Area.DEFERRED, one.now() + 10, 1) for queue_id in taken])
+    servers.advance(1)
+    one.kill()
+    heir = servers.start("heir")
+    servers.advance(40)
+    assert heir.remove(heir.take_ids()) == [taken[0].spool_id]
+    one.clients.rows.fates.do_late()
+    servers.advance(60)
+    assert heir.take_all() == []
+    assert heir.search() == []
+    assert servers.wait(servers.world.server().rows.all_rows(MAILS)) == []
+
+
+def test_a_deferral_that_comes_while_some_of_the_message_lives_leaves_its_index(servers: Servers, one: Node) -> None:
+    one.put(addresses(2))
+    first, second = one.take_ids()
+    one.clients.rows.fates.plan(Fate.LATE, call="write")
+    one.queue.commit((), [Settlement(first, Area.DEFERRED, one.now() + 10, 1)])
+    servers.advance(1)
+    one.kill()
+    heir = servers.start("heir")
+    servers.advance(40)
+    assert sorted(heir.take_ids()) == [first, second]
+    heir.remove([first])
+    heir.defer([second], heir.now() + 600)
+    one.clients.rows.fates.do_late()
+    servers.advance(60)
+    assert heir.take_all() == []
+    (row,) = [row for row in servers.wait(servers.world.server().rows.all_rows(MAILS)) if row["closed_at"] is None]
+    assert row["queue_name"] == Area.DEFERRED.value
+    assert [QueueId(message.spool_id, entry.number) for message, entry in heir.search()] == [second]

@@ -12,7 +12,7 @@ from twisted.internet.task import Clock, deferLater
 from mailismus.queue.providers.distributed.setup import set_up
 from mailismus.queue.providers.distributed.stores.stores import Stores
 from tests.distributed.models.broker import BrokerModel, ModelBroker
-from tests.distributed.models.fates import Fates
+from tests.distributed.models.fates import Fates, IWatch
 from tests.distributed.models.objects import ModelObjects, ObjectsModel
 from tests.distributed.models.rows import ModelRows, RowsModel
 
@@ -45,9 +45,9 @@ class EmptyWorld:
         self.clock.advance(START)
         self.broker, self.rows, self.objects = BrokerModel(self.clock), RowsModel(self.clock), ObjectsModel(self.clock)
 
-    def server(self, clock: Clock | None = None) -> Server:
-        """A server with clients of its own. `clock`: of its process."""
-        return Server(self.broker.client(clock), self.rows.client(clock), self.objects.client(clock))
+    def server(self, clock: Clock | None = None, watch: IWatch | None = None) -> Server:
+        """A server with clients of its own. `clock`: of its process; `watch`: sees its calls."""
+        return Server(self.broker.client(clock, watch), self.rows.client(clock, watch), self.objects.client(clock, watch))
 
     def move_to(self, clock: Clock) -> None:
         """The stores' time goes on by another clock; clients that are made from now on follow it."""

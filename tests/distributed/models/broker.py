@@ -11,7 +11,7 @@ from twisted.internet.task import Clock
 
 from mailismus.queue.providers.distributed.stores.broker import IConsumer, TriggerDelivery, TriggerReceiver
 from mailismus.queue.providers.distributed.stores.failure import NotDone, QueueMissing
-from tests.distributed.models.fates import Fates
+from tests.distributed.models.fates import Fates, IWatch
 
 STORE = "broker"
 
@@ -40,9 +40,9 @@ class BrokerModel:
         """Queues that are there and can't be used, until they are removed."""
         self._last = 0
 
-    def client(self, clock: Clock | None = None) -> ModelBroker:
-        """A client of its own fates and its own connection. `clock`: of its process."""
-        return ModelBroker(self, clock or self.clock)
+    def client(self, clock: Clock | None = None, watch: IWatch | None = None) -> ModelBroker:
+        """A client of its own fates and its own connection. `clock`: of its process; `watch`: sees its calls."""
+        return ModelBroker(self, clock or self.clock, watch)
 
     def queue(self, name: str) -> _Queue:
         """A queue. Raises `QueueMissing`."""
@@ -151,11 +151,11 @@ class _Listener:
 class ModelBroker:
     """`IBroker` over the model."""
 
-    def __init__(self, model: BrokerModel, clock: Clock) -> None:
+    def __init__(self, model: BrokerModel, clock: Clock, watch: IWatch | None = None) -> None:
         self._model, self._clock = model, clock
         self._consumers: list[ModelConsumer] = []
         self._listening: list[tuple[str, _Listener]] = []
-        self.fates = Fates(clock, STORE)
+        self.fates = Fates(clock, STORE, watch)
 
     def declare(self, queues: Sequence[str]) -> Deferred[Sequence[str]]:
         def act() -> Sequence[str]:

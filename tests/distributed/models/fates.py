@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections import deque
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
@@ -27,14 +27,21 @@ class Fate(enum.Enum):
     NEVER = "never done, unanswered"
 
 
+class IWatch(Protocol):
+    """Sees each call of a server before it has its fate."""
+
+    def meet(self, store: str, call: str, act: Callable[[], T], *, is_reading: bool) -> tuple[Fate | None, Callable[[], T]]:
+        """A call is made. Return its fate (None: as it is planned), and what is done for it."""
+
+
 class Fates:
-    """The fates of one client's calls: those that were planned, in their order, then all are done.
+    """The fates of one client's calls: those that were planned, in their order, then all are done. `watch`: sees them.
 
     What is late waits for `do_late`. Everything else happens in the next turns of the clock.
     """
 
-    def __init__(self, clock: Clock, store: str) -> None:
-        self._clock, self._store = clock, store
+    def __init__(self, clock: Clock, store: str, watch: IWatch | None = None) -> None:
+        self._clock, self._store, self._watch = clock, store, watch
         self._planned: deque[tuple[str, Fate]] = deque()
         self._late: list[Callable[[], object]] = []
         self.calls: list[str] = []
@@ -59,6 +66,9 @@ class Fates:
     def carry_out(self, call: str, act: Callable[[], T], *, is_reading: bool = False) -> Deferred[T]:
         """Let a call have its fate. `act` may raise `NotDone`: the store refuses."""
         fate = self._next(call)
+        if self._watch is not None:
+            seen, act = self._watch.meet(self._store, call, act, is_reading=is_reading)
+            fate = fate if seen is None else seen
         self.calls.append(call)
         done: Deferred[T] = Deferred()
         if self.is_silent:

@@ -10,7 +10,7 @@ from twisted.internet.task import Clock
 
 from mailismus.queue.providers.distributed.stores.failure import NotDone
 from mailismus.queue.providers.distributed.stores.objects import PIECE_BYTES, IBody, IObject, checked_key
-from tests.distributed.models.fates import Fates
+from tests.distributed.models.fates import Fates, IWatch
 
 STORE = "objects"
 
@@ -22,9 +22,9 @@ class ObjectsModel:
         self.clock = clock
         self.objects: dict[str, bytes] | None = None
 
-    def client(self, clock: Clock | None = None) -> ModelObjects:
-        """A client of its own fates. `clock`: of its process."""
-        return ModelObjects(self, clock or self.clock)
+    def client(self, clock: Clock | None = None, watch: IWatch | None = None) -> ModelObjects:
+        """A client of its own fates. `clock`: of its process; `watch`: sees its calls."""
+        return ModelObjects(self, clock or self.clock, watch)
 
 
 class _ModelObject:
@@ -50,9 +50,9 @@ class _ModelObject:
 class ModelObjects:
     """`IObjects` over the model."""
 
-    def __init__(self, model: ObjectsModel, clock: Clock) -> None:
+    def __init__(self, model: ObjectsModel, clock: Clock, watch: IWatch | None = None) -> None:
         self._model = model
-        self.fates = Fates(clock, STORE)
+        self.fates = Fates(clock, STORE, watch)
 
     def make(self) -> Deferred[None]:
         def act() -> None:

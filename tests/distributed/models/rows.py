@@ -24,7 +24,7 @@ from mailismus.queue.providers.distributed.stores.rows import (
     Write,
     milliseconds,
 )
-from tests.distributed.models.fates import Fates
+from tests.distributed.models.fates import Fates, IWatch
 
 STORE = "rows"
 EVER = float("inf")
@@ -67,9 +67,9 @@ class RowsModel:
         self.tables: dict[str, dict[Key, _Partition]] = {}
         self._last_at = 0.0
 
-    def client(self, clock: Clock | None = None) -> ModelRows:
-        """A client of its own fates. `clock`: of its process."""
-        return ModelRows(self, clock or self.clock)
+    def client(self, clock: Clock | None = None, watch: IWatch | None = None) -> ModelRows:
+        """A client of its own fates. `clock`: of its process; `watch`: sees its calls."""
+        return ModelRows(self, clock or self.clock, watch)
 
     def next_at(self) -> float:
         """The time of the next compare and set: they come one after the other."""
@@ -128,9 +128,9 @@ class RowsModel:
 class ModelRows:
     """`IRows` over the model."""
 
-    def __init__(self, model: RowsModel, clock: Clock) -> None:
+    def __init__(self, model: RowsModel, clock: Clock, watch: IWatch | None = None) -> None:
         self._model = model
-        self.fates = Fates(clock, STORE)
+        self.fates = Fates(clock, STORE, watch)
 
     def make(self, tables: Sequence[RowTable]) -> Deferred[None]:
         def act() -> None:

@@ -300,7 +300,28 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "hand/arrived", "        return share if self._elapsed() < since + FRESH_S else None\n", "        return share\n"
     ),
     "shared: what moved and lost is marked removed": shared(
-        "hand/loading", "            if found.lost and found.share is not None:\n", "            if False:\n"
+        "hand/loading", "            if found.lost:\n", "            if False:\n"
+    ),
+    "shared: a message that is over keeps no index for what comes late": shared(
+        "hand/losing", 'all(row["closed_at"] is not None for row in indexed)', "False"
+    ),
+    "shared: the index of what lives stays when a share of it has lost": shared(
+        "hand/losing", 'all(row["closed_at"] is not None for row in indexed)', "True"
+    ),
+    "shared: an act that fails gives up what it claimed": shared(
+        "settle/settling", "            if not is_known and name", "            if False and name"
+    ),
+    "shared: what an act brought and did not use leaves the hand": shared(
+        "provider", "                parts.hand.put_back(brought)\n", ""
+    ),
+    "shared: what a trigger brought too stays in the hand": shared(
+        "hand/hand", "not (held.deliveries or self.is_out(queue_id))", "not self.is_out(queue_id)"
+    ),
+    "shared: what waits is hastened once the store is well": shared(
+        "provider", "                await deferLater(self.parts.reactor, AGAIN_S)\n", "                return\n"
+    ),
+    "shared: what a server that is gone writes late is not counted": shared(
+        "browse/recounting", "base=base, over=over)", "base=base)"
     ),
     "shared: the bounces of a round come together": shared(
         "hand/rounds", "        if share.area is not Area.BOUNCES or message.recipient_count == 1:\n", "        if True:\n"

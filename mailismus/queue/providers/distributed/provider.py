@@ -60,6 +60,8 @@ CLOSED = Refused("the queue is closed")
 GIVE_UP_S = 5.0
 """Seconds that a close waits for stores that don't answer: entries settled meanwhile may be delivered twice."""
 LOOK_S = 0.05
+AGAIN_S = 5.0
+"""Until it is tried again to hasten what waits."""
 
 T = TypeVar("T")
 
@@ -271,11 +273,18 @@ class DistributedQueue:
     async def _claim(self, wanted: Filter, after: object | None, limit: int) -> Page:
         parts = self.parts
         found = await parts.searching.search(wanted, after, limit)
-        ours, others = list[Message](), list[Gap]()
+        ours, others, brought = list[Message](), list[Gap](), list[QueueId]()
         for living, message in zip(found.shares, found.messages, strict=True):
             numbers = [entry.number for entry in message.entries]
-            if await parts.settling.bring_ours(living.share.name, numbers):
+            here = {one for one in message.queue_ids() if parts.hand.has(one)}
+            try:
+                is_ours = await parts.settling.bring_ours(living.share.name, numbers)
+            except StoreFailure:
+                parts.hand.put_back(brought)
+                raise
+            if is_ours:
                 ours.append(message)
+                brought += [one for one in message.queue_ids() if one not in here]
             else:
                 name = f"{message.spool_id:016X}"
                 others.append(Gap("entry", "another server has it under way", len(numbers), name))
@@ -287,9 +296,19 @@ class DistributedQueue:
         touched = self._index.hasten(latest, now, {})
         if touched:
             self.parts.reactor.callLater(0, self.fire, touched)
-        Deferred.fromCoroutine(self.parts.hurrying.hasten(latest, now)).addErrback(
+        Deferred.fromCoroutine(self._hasten(latest, now)).addErrback(
             lambda failure: self._log.failure("what waits could not be hastened", failure)
         )
+
+    async def _hasten(self, latest: Latest, now: float) -> None:
+        """Hasten what is in the stores, once they are well."""
+        while self._is_open:
+            try:
+                await self.parts.hurrying.hasten(latest, now)
+            except StoreFailure:
+                await deferLater(self.parts.reactor, AGAIN_S)
+            else:
+                return
 
     def visit_all(self, wanted: Filter, now: float) -> Deferred[Flushed]:
         return self._asked(self.parts.hurrying.flush(wanted, now))

@@ -153,9 +153,11 @@ class Recounting:
             is_same = all(_is_same(before.get(slot, {}).get(other), row) for other, row in others.items() if other in live)
             if keeping.epoch != epoch or not is_same:
                 continue
-            base = {other: (row.numbers, row.doubts) for other, row in others.items()}
+            former = behind.get(slot, {}).get(RECOUNT)
+            over = (self._gone if former is None else self._gone | former.over) - {RECOUNT}
+            base = {other: (row.numbers, row.doubts) for other, row in others.items() if other not in over}
             base[epoch] = own.numbers, own.doubts
-            row = CountRow(slot, RECOUNT, numbers, base=base)
+            row = CountRow(slot, RECOUNT, numbers, base=base, over=over)
             await self._rows.write([row.put(at)])
             keeping.recounted(row)
             done.add(slot)

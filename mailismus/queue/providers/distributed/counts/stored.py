@@ -7,12 +7,13 @@ What lives in a slot is the recount, and what the rows of servers have changed s
 
 *Rules*: a server that ended without a word may have changed what it did not write down: until all is recounted that lay
 there then, the counts are not sure. So it is with a slot of which a server has doubts that came after its recount.
+The row of a server that had ended without a word before the recount counts no more: its last write may come late.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import attrs
 
@@ -32,7 +33,8 @@ _LAST = (1 << 63) - 1
 @attrs.frozen
 class CountRow:
     """One row. `changes`: begins and ends of changes so far; `under_way`: those without an end; `doubts`: how often what
-    was changed was not sure. `base`: of a recount, what each server's row said by then, and its doubts."""
+    was changed was not sure. `base`: of a recount, what each server's row said by then, and its doubts; `over`: epochs
+    that had ended without a word."""
 
     slot: Slot
     epoch: int
@@ -41,6 +43,7 @@ class CountRow:
     under_way: int = 0
     doubts: int = 0
     base: Mapping[int, tuple[Numbers, int]] = attrs.field(factory=dict)
+    over: frozenset[int] = frozenset()
 
     def put(self, at: float) -> Put:
         """The write of it."""
@@ -53,10 +56,11 @@ class CountRow:
             "doubts": self.doubts,
         }
         if self.epoch == RECOUNT:
-            base = {
+            base: dict[str, tuple[int, ...] | None] = {
                 str(epoch): (one.entries, one.messages, one.stored_bytes, doubts)
                 for epoch, (one, doubts) in self.base.items()
             }
+            base |= {str(epoch): None for epoch in sorted(self.over)}
             cells["base"] = json.dumps(base, separators=(",", ":")).encode()
         return Put(SLICE_COUNTS, (*self.slot, self.epoch), cells, at)
 
@@ -103,19 +107,23 @@ def sum_of(slot_rows: SlotRows) -> Numbers:
     """What lives in a slot."""
     recount = slot_rows.get(RECOUNT)
     total = Numbers() if recount is None else recount.numbers
-    for epoch, row in slot_rows.items():
-        if epoch != RECOUNT:
-            total = total + row.numbers
-            if recount is not None and epoch in recount.base:
-                total = total - recount.base[epoch][0]
+    for row, base, _ in _counted(slot_rows):
+        total = total + row.numbers - base
     return total
 
 
 def is_doubted(slot_rows: SlotRows) -> bool:
     """Whether a server has had doubts since the recount."""
+    return any(row.doubts > doubts for row, _, doubts in _counted(slot_rows))
+
+
+def _counted(slot_rows: SlotRows) -> Iterator[tuple[CountRow, Numbers, int]]:
+    """The rows of servers that count, each with the numbers and doubts of it that the recount came behind."""
     recount = slot_rows.get(RECOUNT)
-    base = {} if recount is None else recount.base
-    return any(row.doubts > (base[epoch][1] if epoch in base else 0) for epoch, row in slot_rows.items())
+    for epoch, row in slot_rows.items():
+        if epoch != RECOUNT and (recount is None or epoch not in recount.over):
+            base = None if recount is None else recount.base.get(epoch)
+            yield (row, *(base or (Numbers(), 0)))
 
 
 def _row_of(area: str, row: Row) -> CountRow:
@@ -127,19 +135,22 @@ def _row_of(area: str, row: Row) -> CountRow:
         epoch,
         Numbers(_whole(row["entries"]), _whole(row["messages"]), _whole(row["stored_bytes"])),
         *(_whole(row["changes"]), _whole(row["under_way"]), _whole(row["doubts"])),
-        _base_of(row["base"]),
+        *_base_of(row["base"]),
     )
 
 
-def _base_of(value: Value) -> dict[int, tuple[Numbers, int]]:
+def _base_of(value: Value) -> tuple[dict[int, tuple[Numbers, int]], frozenset[int]]:
+    """A recount's base, and the epochs that were over."""
     try:
-        base = json.loads(value) if isinstance(value, bytes) else {}
-        return {
-            int(epoch): (Numbers(int(entries), int(messages), int(stored)), int(doubts))
-            for epoch, (entries, messages, stored, doubts) in base.items()
+        cells = json.loads(value) if isinstance(value, bytes) else {}
+        base = {
+            int(epoch): (Numbers(int(cell[0]), int(cell[1]), int(cell[2])), int(cell[3]))
+            for epoch, cell in cells.items()
+            if cell is not None
         }
-    except (ValueError, TypeError, AttributeError):
-        return {}
+        return base, frozenset(int(epoch) for epoch, cell in cells.items() if cell is None)
+    except (ValueError, TypeError, AttributeError, IndexError):
+        return {}, frozenset()
 
 
 def _whole(value: Value) -> int:

@@ -9,6 +9,7 @@ Modules:
     owning      whose the shares are: claims, and what is left to others
     reading     a share's rows and marks, from the database
     arrived     new mail that came in here a moment ago. Pure
+    losing      what another share goes on with is ended
     rounds      the other bounces of a message
     waiting     a trigger that waits, and those that wait because another server may have their share
     line        triggers that are loaded side by side, so many of them. Pure

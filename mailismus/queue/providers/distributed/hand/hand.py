@@ -202,6 +202,19 @@ class Hand:
                 self.forget(known, queue_id.number)
         return ours
 
+    def has(self, queue_id: QueueId) -> bool:
+        """Whether an entry is in the hand."""
+        known = self.index.messages.get(queue_id.spool_id)
+        return known is not None and queue_id.number in known.entries
+
+    def put_back(self, queue_ids: Iterable[QueueId]) -> None:
+        """What was brought, and is not used, leaves the hand; not where a trigger has brought it too."""
+        for queue_id in queue_ids:
+            known = self.index.messages.get(queue_id.spool_id)
+            held = None if known is None else known.shares.get(queue_id.number)
+            if known is not None and held is not None and not (held.deliveries or self.is_out(queue_id)):
+                self.forget(known, queue_id.number)
+
     def forget(self, known: HandMessage, number: int) -> None:
         """An entry that another server may have leaves the hand."""
         held = self.let_go(known, number)

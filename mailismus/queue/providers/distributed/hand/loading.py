@@ -19,8 +19,7 @@ from twisted.python.failure import Failure
 
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.counts.keeping import CountKeeping
-from mailismus.queue.providers.distributed.enqueue.plan import closed_row
-from mailismus.queue.providers.distributed.format.marks import name_of, removed_mark
+from mailismus.queue.providers.distributed.format.marks import name_of
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.format.tables import DEAD
 from mailismus.queue.providers.distributed.format.trigger import read_trigger
@@ -28,6 +27,7 @@ from mailismus.queue.providers.distributed.hand.arrived import ArrivedShares
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import Basis, Delivered, HeldShare
 from mailismus.queue.providers.distributed.hand.line import Bring, TriggerLine
+from mailismus.queue.providers.distributed.hand.losing import end_lost
 from mailismus.queue.providers.distributed.hand.owning import OwnClock, Owned, Owning
 from mailismus.queue.providers.distributed.hand.reading import Condition, FoundShare, read_marks, read_share
 from mailismus.queue.providers.distributed.hand.rounds import Beside, OtherBounces
@@ -183,11 +183,9 @@ class TriggerLoading:
             if not await self._is_ours(waiting):
                 return await self._leave(waiting)
             found = await self._read_rows(waiting)
-            if found.lost and found.share is not None:
-                now = self._now()
-                writes = [removed_mark(waiting.held.name, number, now) for number in found.lost]
+            if found.lost:
                 with self._counts.doubting(waiting.held.name):
-                    await self._stores.rows.write([*writes, *([] if found.left else [closed_row(found.share, now)])])
+                    await end_lost(self._stores.rows, found, self._now())
         except StoreFailure:
             return None
         return found

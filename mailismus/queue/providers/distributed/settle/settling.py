@@ -171,18 +171,20 @@ class ShareSettling:
 
     async def bring_ours(self, name: ShareName, numbers: Collection[int], *, is_told: bool = True) -> bool:
         """As `bring_of`, of a share that is claimed before. False: another server has it. Raises `NotDone`."""
-        held = self._hand.share(name)
+        held, is_known = self._hand.share(name), False
         try:
             owned = await self._owning.claim(held)
-            if owned is Owned.NOT:
-                return False
-            if owned is Owned.NOW and held.share is not None:
-                await self._owning.read_again(held)
-                self._hand.drop_over(held)
-            await self.bring_of(name, numbers, is_told=is_told)
-            return True
+            if owned is not Owned.NOT:
+                if owned is Owned.NOW and held.share is not None:
+                    await self._owning.read_again(held)
+                    self._hand.drop_over(held)
+                await self.bring_of(name, numbers, is_told=is_told)
+            is_known = True
+            return owned is not Owned.NOT
         finally:
             self._hand.end_use(held)
+            if not is_known and name.enqueue_id not in self._hand.shares:
+                self._owning.give_up(name)  # it may be claimed, and nothing of it is here
 
     async def bring_of(self, name: ShareName, numbers: Collection[int], *, is_told: bool = True) -> None:
         """Bring these entries of a share into the hand, as far as they live. `is_told`: as `Hand.add`. Raises `NotDone`."""
