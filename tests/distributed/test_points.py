@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from mailismus.mail.ids import SpoolId
+from mailismus.queue.providers.distributed.commits import Commits
 from mailismus.queue.providers.distributed.identity.claims import ClaimAnswer, Claims
 from mailismus.queue.providers.distributed.settle.settling import Settled, ShareSettling
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
@@ -17,16 +18,9 @@ from tests.distributed.points.explorer import calls_of, explore, look_at, states
 from tests.distributed.points.ledger import Broken
 from tests.distributed.points.point import At, Point
 from tests.distributed.points.workloads import WORKLOADS
+from tests.durability.harness.fleet.faulty import answer_early
 
 settle = ShareSettling.settle
-
-
-async def ack_early(settling: ShareSettling, spool_id: SpoolId, settled: Settled) -> bool:
-    known = settling._hand.index.messages.get(spool_id)
-    for held in set(known.shares.values()) if known is not None else ():
-        for delivered in list(held.deliveries):
-            delivered.ack()
-    return await settle(settling, spool_id, settled)
 
 
 async def free_early(settling: ShareSettling, spool_id: SpoolId, settled: Settled) -> bool:
@@ -42,7 +36,6 @@ async def claim_all(claims: Claims, share: UUID) -> ClaimAnswer:
 
 
 WRONG: list[tuple[type, str, Callable[..., Any], str, str]] = [
-    (ShareSettling, "settle", ack_early, "deliver-behind-its-slot", "left behind"),
     (ShareSettling, "settle", free_early, "deliver-one", "left behind"),
     (Claims, "claim", claim_all, "cut-off", "delivered twice"),
 ]
@@ -54,7 +47,18 @@ def test_a_wrong_rule_is_found_out(
 ) -> None:
     monkeypatch.setattr(owner, name, wrong)
     with pytest.raises(Broken, match=found):
-        explore(WORKLOADS[workload])
+        explore(WORKLOADS[workload], is_before_a_kill)
+
+
+def test_an_answer_before_anything_is_durable_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Commits, "begin_commit", Commits.begin_commit)  # it is put back behind the test
+    answer_early()
+    with pytest.raises(Broken, match="lost"):
+        explore(WORKLOADS["commit-one"], is_before_a_kill)
+
+
+def is_before_a_kill(state: str) -> bool:
+    return state.endswith("-not-done-killed")
 
 
 def test_the_calls_of_a_workload_are_the_same_each_time() -> None:

@@ -256,7 +256,8 @@ class Trial:
         self.begin(user, lambda: user.node.queue.open().addErrback(on_failed))
 
     def close(self, user: User) -> None:
-        """A server stops."""
+        """A server stops; its user has stopped before."""
+        user.is_ending = True
         self.begin(user, lambda: user.node.queue.close().addCallback(lambda _: user.node.host.kill()))
 
     def begin(self, user: User, call: Callable[[], Deferred[Any]]) -> None:

@@ -38,6 +38,8 @@ class User:
     def __init__(self, name: str, node: Node, ledger: Ledger) -> None:
         self.name, self.node, self._ledger = name, node, ledger
         self.is_resting = False
+        self.is_ending = False
+        """Whether its server stops: it begins nothing any more."""
         self.wire_s = WIRE_S
         self.under_way = 0
         """Commits, attempts and acts that have not ended."""
@@ -86,7 +88,7 @@ class User:
 
     def turn(self) -> None:
         """Begin all that may be begun. Called each second."""
-        if self.is_resting or self.node.host.is_dead:
+        if self.is_resting or self.is_ending or self.node.host.is_dead:
             return
         for area in (Area.INCOMING, Area.DEFERRED):
             for message in self.node.take(area):
