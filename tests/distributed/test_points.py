@@ -54,7 +54,7 @@ def test_an_answer_before_anything_is_durable_is_found_out(monkeypatch: pytest.M
     monkeypatch.setattr(Commits, "begin_commit", Commits.begin_commit)  # it is put back behind the test
     answer_early()
     with pytest.raises(Broken, match="lost"):
-        explore(WORKLOADS["commit-one"], is_before_a_kill)
+        explore(WORKLOADS["commit-one"])
 
 
 def is_before_a_kill(state: str) -> bool:
