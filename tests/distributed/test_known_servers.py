@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from twisted.logger import capturedLogs
 
 from mailismus.queue.providers.distributed.format.tables import SERVER_NOTES
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S
@@ -171,3 +172,14 @@ def test_before_the_first_server_the_command_says_so(commands: ModelCommands) ->
 def test_services_that_are_away_end_the_command_with_75(harness: ModelHarness, commands: ModelCommands) -> None:
     harness.are_away = True
     assert commands.run("queue", "servers")[0] == os.EX_TEMPFAIL
+
+
+def test_a_stop_that_waits_no_longer_for_its_last_note_logs_nothing(servers: Servers) -> None:
+    node = servers.start("one")
+    servers.advance(TELL_S + 1)
+    node.clients.rows.fates.is_silent = True
+    with capturedLogs() as logged:
+        told = node.shared.parts.notes.close().addTimeout(GIVE_UP_S, node.host)
+        servers.advance(GIVE_UP_S + 1)
+    assert told.called
+    assert [event for event in logged if event.get("log_failure")] == []

@@ -1,6 +1,7 @@
 """What a server does each so many seconds, once at a time, as well as its stores let it.
 
-*Rule*: that a store has failed is no news here, its circuit tells; any other failure is logged, and the next turn comes.
+*Rule*: that a store has failed is no news here, its circuit tells, nor that a stop waited for it no longer; any other
+failure is logged, and the next turn comes.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -48,7 +49,7 @@ class Regular:
         return Deferred.fromCoroutine(call).addErrback(self._failed)
 
     def _failed(self, failure: Failure) -> None:
-        if not isinstance(failure.value, StoreFailure):
+        if not isinstance(failure.value, StoreFailure | CancelledError):
             self._log.failure(self._broke, failure)
 
     def _ended(self, _: None) -> None:
