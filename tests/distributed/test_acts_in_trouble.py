@@ -80,3 +80,21 @@ def test_what_waits_is_hastened_once_the_store_is_well(servers: Servers, one: No
     one.queue.hasten(beyond(one.now() + 10, one.now()), one.now())
     servers.advance(25)
     assert one.take_ids(Area.DEFERRED) == taken
+
+
+def test_a_hold_that_comes_when_the_message_is_over_is_ended_by_the_next_act(servers: Servers, one: Node) -> None:
+    """Nothing brings it back, so only an act meets it, or the carrying."""
+    one.put()
+    taken = one.take_ids()
+    one.clients.rows.fates.plan(Fate.LATE, call="write")
+    one.queue.commit((), [Settlement(queue_id, Area.HELD, FOR_EVER, 1) for queue_id in taken])
+    servers.advance(1)
+    one.kill()
+    heir = servers.start("heir")
+    servers.advance(40)
+    assert len(heir.remove(heir.take_ids())) == 1
+    one.clients.rows.fates.do_late()
+    assert len(heir.search()) == 1
+    assert claimed(servers, heir) == 0
+    servers.advance(1)
+    assert heir.search() == []

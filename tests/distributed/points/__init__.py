@@ -7,6 +7,7 @@ Modules, bottom first:
     point       which call, which fate, and whether the server is killed there
     watch       sees the calls of a server, and gives one its fate
     ledger      what was promised, and what became of it
+    settlements what administrators make of an entry
     user        who delivers and reports for one server
     trial       two servers, their users, and their time
     behind      what is left in the stores when all is over

@@ -2,7 +2,8 @@
 
 *Rules*: what was answered is delivered, or reported in one report, and never both. What was refused by a server that went
 on is delivered to nobody; what was not answered, because its server was killed, to all or to nobody. What was delivered is
-delivered again only where the outcome was not durable when its server was killed.
+delivered again only where the outcome was not durable when its server was killed. A report that a killed server had sent
+to the database, and that comes when another one has made its own, is one too many, and allowed.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class Ledger:
         self._outcomes: list[Outcome] = []
         self._allowed: Counter[QueueId] = Counter()
         self._killed: set[str] = set()
+        self._late: set[str] = set()
 
     def add(self, mail: Mail) -> None:
         """A message is about to be committed."""
@@ -91,6 +93,10 @@ class Ledger:
             if outcome.server == server and not outcome.is_told and not is_durable(outcome.queue_id):
                 self._allowed[outcome.queue_id] += 1
 
+    def come_late(self, server: str) -> None:
+        """What a killed server sent came late."""
+        self._late.add(server)
+
     def state(self) -> object:
         """What a check depends on, beside what is still to come."""
         answers = sorted((mail.spool_id, mail.answer.value) for mail in self.mails.values())
@@ -99,7 +105,7 @@ class Ledger:
     def check(self, reports: int | None = None) -> None:
         """All is over. `reports`: how many there are, where it is known."""
         made = [mail for mail in self.mails.values() if mail.reports and self.delivered[QueueId(mail.spool_id, 1)]]
-        if reports is not None and len(made) != reports:
+        if reports is not None and len(self._in_time(made)) != reports:
             raise Broken(f"{len(made)} reports, not {reports}")
         for queue_id, count in self.delivered.items():
             if count > 1 + self._allowed[queue_id]:
@@ -121,13 +127,18 @@ class Ledger:
     def _is_over(self, queue_id: QueueId) -> bool:
         reports = self._reports_of(queue_id)
         is_delivered, is_deleted = self.delivered[queue_id] > 0, self.deleted.get(queue_id, False)
-        if len(reports) > 1:
+        if len(self._in_time(reports)) > 1:
             raise Broken(f"in {len(reports)} reports: {name_of(queue_id)}")
         if is_delivered and reports:
             raise Broken(f"delivered, and reported: {name_of(queue_id)}")
         if is_deleted and (is_delivered or reports):
             raise Broken(f"deleted, and delivered: {name_of(queue_id)}")
         return is_delivered or bool(reports) or queue_id in self.deleted
+
+    def _in_time(self, reports: Sequence[Mail]) -> Sequence[Mail]:
+        """Without those that came late beside others."""
+        some = [one for one in reports if one.answer is not Answer.NONE or one.server not in self._late]
+        return some or reports
 
     def _reports_of(self, queue_id: QueueId) -> Sequence[Mail]:
         """The reports that name an entry, and were delivered."""

@@ -18,13 +18,14 @@ from twisted.python.failure import Failure
 
 from mailismus.errors import StartError, StorageError
 from mailismus.mail.ids import QueueId, SpoolId
-from mailismus.queue.interface import Area, Entry, Message, Settlement
+from mailismus.queue.interface import Area, Message
 from mailismus.queue.providers.distributed.format.marks import WHOLE
 from mailismus.queue.providers.distributed.format.share import to_signed
 from mailismus.queue.providers.distributed.format.tables import DEAD, DELETED, ENQUEUED
 from tests.distributed.points.digest import digest_of
 from tests.distributed.points.ledger import Broken, Ledger, name_of
 from tests.distributed.points.point import END, At, Point
+from tests.distributed.points.settlements import release
 from tests.distributed.points.user import CONTENT, User
 from tests.distributed.points.watch import CallWatch
 from tests.distributed.servers import Node, Servers
@@ -37,7 +38,7 @@ PATIENCE_S = 1500
 """By then what has no trigger was looked for twice."""
 HELP_S = 30
 """Seconds between two looks of the administrator."""
-TRIES = 8
+TRIES = 12
 
 
 class Known(Exception):
@@ -57,6 +58,8 @@ class Trial:
         self.users: list[User] = []
         self.is_helped = False
         """Whether an administrator at `b` releases what is held."""
+        self.is_moved_late = False
+        """Whether entries, or marks, came late of a server that was killed."""
         self._broken: list[str] = []
         self._met_at: float | None = None
         self._begun_before = 0
@@ -183,7 +186,19 @@ class Trial:
         waited = self.now() - self._met_at
         has_gone_on = self._begun_elsewhere() > self._begun_before if self.point.is_kill else waited >= LATE_S
         if has_gone_on or waited >= TAKEN_OVER_S:
-            self.watch.do_late()
+            self._do_late()
+
+    def _do_late(self) -> None:
+        """What is late comes. Entries of a server that was killed may move by that, or a report of it may come."""
+        before = self._count_rows()
+        self.watch.do_late()
+        if self.a.node.host.is_dead and self._count_rows() != before:
+            self.is_moved_late = True
+            self.ledger.come_late(self.a.name)
+
+    def _count_rows(self) -> int:
+        tables = self.servers.world.rows.tables
+        return sum(len(part.rows) for table in (ENQUEUED, DELETED) for part in tables[table.name].values())
 
     def _begun_elsewhere(self) -> int:
         return sum(user.begun for user in self.users if user.name != "a")
@@ -209,8 +224,8 @@ class Trial:
             if held is not None:
                 return held
             self.let_deliver()
-            if number % 2:
-                self.put(user)  # a report may come between two messages each time: servers are told in turn
+            if number % 4 == 3:
+                self.put(user)  # servers are told in turn, and a report may come between two messages each time
         raise Broken("the server never gets new mail")
 
     def hold_deferred(self, user: User, recipients: Sequence[bytes]) -> Message:
@@ -289,7 +304,7 @@ class Trial:
                 continue
             if self.watch.late is None:
                 break
-            self.watch.do_late()
+            self._do_late()
         else:
             left = [
                 f"{name_of(QueueId(one.spool_id, entry.number))} ({entry.area.value})" for one, entry in self.b.node.search()
@@ -308,8 +323,3 @@ class Trial:
         queues = self.servers.world.broker.queues
         held = {name: sum(len(one.held) for one in queue.consumers) for name, queue in queues.items()}
         return {name: len(queue.waiting) + held[name] for name, queue in queues.items() if name != DEAD}
-
-
-def release(message: Message, entry: Entry) -> Settlement:
-    """An administrator releases an entry."""
-    return Settlement(QueueId(message.spool_id, entry.number), Area.DEFERRED, 0.0, entry.attempts, entry.reply)

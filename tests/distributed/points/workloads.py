@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
-from mailismus.mail.ids import QueueId
-from mailismus.queue.acts.marking import FOR_EVER
-from mailismus.queue.interface import Area, Entry, Filter, Message, Settlement
+from mailismus.queue.interface import Area, Filter, Message
 from mailismus.queue.providers.distributed.content.kept import LARGEST
 from mailismus.queue.providers.distributed.format.trigger import SHARE_ENTRIES
 from tests.contracts.bench import addresses, beyond
-from tests.distributed.points.trial import Trial, release
+from tests.distributed.points.settlements import end, hold, keep_deleted, later, redirected, release
+from tests.distributed.points.trial import Trial
 from tests.distributed.points.user import CONTENT, LATER_S
 
 Begin = Callable[[Trial], Callable[[], None]]
@@ -155,13 +154,9 @@ def _defer_far(trial: Trial) -> Message:
     trial.start_both()
     message = trial.hold(trial.a, THREE[:2])
     due_at = trial.now() + FAR_S
-    trial.servers.wait(trial.a.node.queue.commit((), [_later(one, due_at) for one in message.queue_ids()]))
+    trial.servers.wait(trial.a.node.queue.commit((), [later(one, due_at) for one in message.queue_ids()]))
     trial.advance(1)
     return message
-
-
-def _later(queue_id: QueueId, due_at: float) -> Settlement:
-    return Settlement(queue_id, Area.DEFERRED, due_at, 1)
 
 
 def _flush(trial: Trial) -> Callable[[], None]:
@@ -189,14 +184,14 @@ def _hold_and_release(trial: Trial) -> Callable[[], None]:
     trial.is_helped = True
 
     def operate() -> None:
-        trial.a.act((Area.DEFERRED, _hold), (Area.HELD, release))
+        trial.a.act((Area.DEFERRED, hold), (Area.HELD, release))
 
     return operate
 
 
 def _delete(trial: Trial) -> Callable[[], None]:
     _defer_far(trial)
-    return lambda: trial.a.act((Area.DEFERRED, _end))
+    return lambda: trial.a.act((Area.DEFERRED, end))
 
 
 def _keep_and_undo(trial: Trial) -> Callable[[], None]:
@@ -204,31 +199,14 @@ def _keep_and_undo(trial: Trial) -> Callable[[], None]:
     trial.is_helped = True
 
     def operate() -> None:
-        trial.a.act((Area.DEFERRED, _keep_deleted), (Area.DELETED, release))
+        trial.a.act((Area.DEFERRED, keep_deleted), (Area.DELETED, release))
 
     return operate
 
 
 def _redirect(trial: Trial) -> Callable[[], None]:
     _defer_far(trial)
-    return lambda: trial.a.act((Area.DEFERRED, _redirected))
-
-
-def _hold(message: Message, entry: Entry) -> Settlement:
-    return Settlement(QueueId(message.spool_id, entry.number), Area.HELD, FOR_EVER, entry.attempts, words=b"act=A1")
-
-
-def _keep_deleted(message: Message, entry: Entry) -> Settlement:
-    return Settlement(QueueId(message.spool_id, entry.number), Area.DELETED, FOR_EVER, entry.attempts, words=b"act=A1")
-
-
-def _end(message: Message, entry: Entry) -> Settlement:
-    return Settlement(QueueId(message.spool_id, entry.number), None)
-
-
-def _redirected(message: Message, entry: Entry) -> Settlement:
-    queue_id = QueueId(message.spool_id, entry.number)
-    return Settlement(queue_id, Area.DEFERRED, 0.0, entry.attempts, words=b"relay=mx.example:25")
+    return lambda: trial.a.act((Area.DEFERRED, redirected))
 
 
 # servers
@@ -321,7 +299,7 @@ def _carry(trial: Trial) -> Callable[[], None]:
     trial.start_both()
     message = trial.hold(trial.a, THREE[:2])
     due_at = trial.now() + DAY + 2 * HOUR + FAR_S
-    trial.servers.wait(trial.a.node.queue.commit((), [_later(one, due_at) for one in message.queue_ids()]))
+    trial.servers.wait(trial.a.node.queue.commit((), [later(one, due_at) for one in message.queue_ids()]))
     trial.jump(DAY + 2 * HOUR)
     return lambda: trial.begin_coroutine(trial.a, trial.a.node.shared.parts.carrying._look)
 

@@ -308,6 +308,7 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
     "shared: the index of what lives stays when a share of it has lost": shared(
         "hand/losing", 'all(row["closed_at"] is not None for row in indexed)', "True"
     ),
+    "shared: a stop that waits no longer is no failure": shared("regular", "StoreFailure | CancelledError", "StoreFailure"),
     "shared: an act that fails gives up what it claimed": shared(
         "settle/settling", "            if not is_known and name", "            if False and name"
     ),

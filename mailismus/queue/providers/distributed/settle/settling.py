@@ -34,6 +34,7 @@ from mailismus.queue.providers.distributed.format.share import Share, ShareName,
 from mailismus.queue.providers.distributed.format.tables import DELETED, MAILS
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import Basis, Delivered, HeldShare
+from mailismus.queue.providers.distributed.hand.losing import end_lost
 from mailismus.queue.providers.distributed.hand.owning import Owned, Owning
 from mailismus.queue.providers.distributed.hand.reading import Condition, read_share, rows_of
 from mailismus.queue.providers.distributed.settle.finding import ShareFinding, open_shares
@@ -192,6 +193,9 @@ class ShareSettling:
         try:
             if not held.here.issuperset(numbers):
                 found = await read_share(self._stores.rows, name)
+                if found.lost:
+                    with self._counts.doubting(name):
+                        await end_lost(self._stores.rows, found, self._clock.now())
                 if found.condition is Condition.LIVES and name.enqueue_id not in self._hand.hidden:
                     held.learn(found.share, found.left, is_split=found.is_split)
                     self._hand.add(held, numbers, self._clock.now(), is_due=False, is_told=is_told)
