@@ -16,6 +16,7 @@ from tests.distributed.waiting import turn_for, wait_for
 from tests.services.control import ControlError, ask
 from tests.services.kinds import KINDS
 from tests.services.places import ServicesDirectory, default_directory
+from tests.services.seat import kind_of
 
 T = TypeVar("T")
 RUNNING = "running"
@@ -42,11 +43,12 @@ def service(name: str) -> dict[str, Any]:
 
 
 def state_of(name: str) -> str:
-    """The state of a service that was started."""
+    """The state of a service that was started: of several nodes that of one which does not run, if there is one."""
     try:
-        return str(ask(ServicesDirectory(default_directory()).socket, {"do": "status"})["services"][name])
+        states: dict[str, str] = ask(ServicesDirectory(default_directory()).socket, {"do": "status"})["services"]
     except ControlError:
         return "gone"
+    return next((state for node, state in states.items() if kind_of(node) == name and state != RUNNING), RUNNING)
 
 
 @functools.cache
@@ -70,8 +72,8 @@ def unique(word: str) -> str:
 
 
 def host_of(facts: dict[str, str]) -> tuple[str, int]:
-    """Host and port of a service."""
-    host, _, port = facts["hosts"].rpartition(":")
+    """Host and port of a service, or of its first node."""
+    host, _, port = facts["hosts"].partition(",")[0].rpartition(":")
     return host, int(port)
 
 

@@ -2,6 +2,7 @@
 
     python -m tests.services fetch                    # Cassandra, by Maven, once
     python -m tests.services up                       # all three; `up rabbitmq swift`: these
+    python -m tests.services up --replicated          # three nodes of RabbitMQ and Cassandra: cassandra-1 ...
     python -m tests.services status
     python -m tests.services slow cassandra 2
     python -m tests.services down
@@ -15,11 +16,12 @@ The modules, bottom first:
     places      the directory of the services, who owns it, and what an earlier keeper has left
     missing     what a service needs of the machine and is not there, in a sentence
     jars        Cassandra's jars: fetched by Maven, pinned, compared with their checksums
+    seat        which node of a service it is, and what its nodes have in common
     node        one process of a service: started, signalled, killed with the keeper
     front       a TCP port before a service, where its answers can be slowed down
     service     what every service can do: start, stop, kill, freeze, thaw, slow, fill, wipe, restart
-    rabbitmq    one node of RabbitMQ
-    cassandra   one node of Cassandra
+    rabbitmq    a node of RabbitMQ
+    cassandra   a node of Cassandra
     swift       Swift's four servers and memcached
     kinds       the services by name
     control     requests to the keeper, and its answers

@@ -9,13 +9,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from tests.services.control import ControlError, ask
 from tests.services.jars import FetchError, fetch
-from tests.services.kinds import KINDS
+from tests.services.kinds import KINDS, NODES
 from tests.services.places import ServicesDirectory, default_directory, is_locked, wait_for_end
+from tests.services.seat import kind_of
 from tests.support.processes import TrialError
 
 ROOT = Path(__file__).parents[2]
@@ -43,13 +45,14 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument(
         "--any", action="store_true", help="leave out a service that can't be had or does not start, and say why"
     )
-    up.add_argument("--replicated", action="store_true", help="not available in this version")
+    text = "three nodes each of rabbitmq and cassandra, in place of one: rabbitmq-1 ..."
+    up.add_argument("--replicated", action="store_true", help=text)
     commands.add_parser("down", help="end them, and remove their directory")
     status = commands.add_parser("status", help="show how they are; 69: they are not up")
     status.add_argument("--json", action="store_true", help="also what clients need to know")
     for deed, text in DEEDS.items():
         command = commands.add_parser(deed, help=text)
-        command.add_argument("name", metavar="NAME", choices=list(KINDS))
+        command.add_argument("name", metavar="NAME", choices=[*KINDS, *NODES])
         if deed == "slow":
             command.add_argument("seconds", metavar="SECONDS", type=float)
     return top
@@ -60,8 +63,8 @@ def log_of(directory: ServicesDirectory) -> Path:
     return directory.path.with_name(directory.path.name + ".log")
 
 
-def up(directory: ServicesDirectory, names: list[str], pid: int, *, is_any: bool) -> int:
-    """Start services."""
+def up(directory: ServicesDirectory, names: list[str], pid: int, options: Sequence[str]) -> int:
+    """Start services. `options`: of the keeper."""
     unknown = [name for name in names if name not in KINDS]
     if unknown:
         return _fail(os.EX_USAGE, f"{unknown[0]}: unknown; there are {', '.join(KINDS)}")
@@ -70,12 +73,11 @@ def up(directory: ServicesDirectory, names: list[str], pid: int, *, is_any: bool
     missing = {name: KINDS[name].missing(directory.path.parent) for name in names or KINDS}
     lines = [f"{name}: {text}" for name, texts in missing.items() for text in texts]
     wanted = [name for name, texts in missing.items() if not texts]
-    if lines and not (is_any and wanted):
+    if lines and not ("--any" in options and wanted):
         return _fail(os.EX_UNAVAILABLE, *lines)
     _warn(lines)
     begun = time.monotonic()
-    command = [sys.executable, "-m", "tests.services.keeper", str(directory.path), str(pid), *wanted]
-    command += ["--any"] if is_any else []
+    command = [sys.executable, "-m", "tests.services.keeper", str(directory.path), str(pid), *wanted, *options]
     log = log_of(directory).open("wb")
     with (
         log,
@@ -95,8 +97,8 @@ def up(directory: ServicesDirectory, names: list[str], pid: int, *, is_any: bool
     _warn(f"{name}: {text}" for name, text in answer["left_out"].items())
     if not log_of(directory).stat().st_size:
         log_of(directory).unlink()
-    for name, facts in (directory.read_facts() or {}).items():
-        print(f"{name}: {facts.get('url') or facts['hosts']}")
+    for name, address in addresses_of(directory.read_facts() or {}).items():
+        print(f"{name}: {address}")
     print(f"up after {time.monotonic() - begun:.1f} s, until process {pid} ends")
     return 0
 
@@ -108,11 +110,18 @@ def status(directory: ServicesDirectory, *, as_json: bool) -> int:
         return _fail(os.EX_UNAVAILABLE, f"no services are up in {directory.path}")
     states = ask(directory.socket, {"do": "status"})["services"]
     if as_json:
-        print(json.dumps({name: {**facts[name], "state": state} for name, state in states.items()}))
+        print(json.dumps({name: {**facts[kind_of(name)], "state": state} for name, state in states.items()}))
         return 0
+    addresses = addresses_of(facts)
     for name, state in states.items():
-        print(f"{name}: {state} at {facts[name].get('url') or facts[name]['hosts']}")
+        print(f"{name}: {state} at {addresses[name]}")
     return 0
+
+
+def addresses_of(facts: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Where each service is, or each of its nodes."""
+    nodes = [known.get("nodes") or {name: known.get("url") or known["hosts"]} for name, known in facts.items()]
+    return {name: address for addresses in nodes for name, address in addresses.items()}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -127,9 +136,8 @@ def main(arguments: list[str] | None = None) -> int:
                 signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # half a download is removed
                 print(fetch())
             case "up":
-                if given.replicated:
-                    return _fail(os.EX_USAGE, "--replicated is not available in this version")
-                return up(directory, given.names, given.pid or os.getppid(), is_any=given.any)
+                options = [f"--{name}" for name in ("any", "replicated") if getattr(given, name)]
+                return up(directory, given.names, given.pid or os.getppid(), options)
             case "status":
                 return status(directory, as_json=given.json)
             case "down":

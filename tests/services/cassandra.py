@@ -1,4 +1,7 @@
-"""One node of Cassandra 5.0, with a small heap. Every write is answered after its barrier (`commitlog_sync: batch`).
+"""A node of Cassandra 5.0, with a small heap. Every write is answered after its barrier (`commitlog_sync: batch`).
+
+Clients learn the addresses of all nodes from any of them, so each tells them that of its front: node N listens on
+127.0.0.1N, its front at the same port of 127.0.0.N.
 
 Its data lie on a small file system in memory of the keeper's own where the keeper may mount one (root), else in the
 directory. *Full*: a file takes all the room of that file system.
@@ -11,10 +14,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.services.front import LOOPBACK, FrontReactor
+from tests.services.front import FrontReactor
 from tests.services.jars import jars_directory, missing_jars
 from tests.services.missing import missing_java, program
 from tests.services.node import Node
+from tests.services.seat import REPLICAS, Seat
 from tests.services.service import Service, ServiceError
 from tests.support.processes import free_port
 
@@ -25,14 +29,16 @@ BLOCK = bytes(1 << 20)
 _YAML = """\
 cluster_name: mailismus
 num_tokens: 1
+initial_token: {token}
 partitioner: org.apache.cassandra.dht.Murmur3Partitioner
 endpoint_snitch: SimpleSnitch
 seed_provider:
   - class_name: org.apache.cassandra.locator.SimpleSeedProvider
     parameters:
-      - seeds: "{loopback}:{storage}"
-listen_address: {loopback}
-rpc_address: {loopback}
+      - seeds: "{seeds}"
+listen_address: {host}
+rpc_address: {host}
+broadcast_rpc_address: {front}
 storage_port: {storage}
 native_transport_port: {port}
 start_native_transport: true
@@ -40,7 +46,7 @@ commitlog_sync: batch
 commitlog_segment_size: 8MiB
 commitlog_total_space: 128MiB
 auto_snapshot: false
-hinted_handoff_enabled: false
+hinted_handoff_enabled: {has_others}
 concurrent_reads: 8
 concurrent_writes: 8
 concurrent_counter_writes: 4
@@ -83,12 +89,14 @@ class Cassandra(Service):
     """Cassandra."""
 
     name = "cassandra"
+    replicas = REPLICAS
     probes = b"\x04\0\0\0\x05\0\0\0\0"
     well = b"\x84"
 
-    def __init__(self, reactor: FrontReactor, directory: Path) -> None:
-        super().__init__(reactor, directory, free_port())
-        self._storage_port, self._jmx_port = free_port(), free_port()
+    def __init__(self, reactor: FrontReactor, directory: Path, seat: Seat) -> None:
+        inside, front = (_inside(seat.number), seat.common), (f"127.0.0.{seat.number}", seat.common)
+        super().__init__(reactor, directory, seat, inside, front)
+        self._jmx_port = free_port()
         self._is_small = self._mount()
         java = program("java") or "java"
         self._node = Node("java", [java, f"@{directory / 'java.args'}"], directory / "cassandra.log", None, directory)
@@ -110,8 +118,17 @@ class Cassandra(Service):
         home = self.directory
         for name in ("triggers", "tmp"):
             (home / name).mkdir(exist_ok=True)
-        ports = {"loopback": LOOPBACK, "port": self.port, "storage": self._storage_port}
-        (home / "cassandra.yaml").write_text(_YAML.format(**ports))
+        seat = self.seat
+        values = {
+            "host": self.host,
+            "front": self._front_host,
+            "port": self.port,
+            "storage": seat.port,
+            "seeds": ",".join(f"{_inside(number)}:{port}" for number, port in enumerate(seat.ports, 1)),
+            "token": -(1 << 63) + (seat.number - 1) * (1 << 64) // seat.count + 1,
+            "has_others": str(seat.count > 1).lower(),
+        }
+        (home / "cassandra.yaml").write_text(_YAML.format(**values))
         (home / "logback.xml").write_text(_LOGBACK)
         jars = jars_directory()
         agent = next(jars.glob("jamm-*.jar"))
@@ -124,18 +141,19 @@ class Cassandra(Service):
             *("-Dio.netty.tryReflectionSetAccessible=true", "-Dcassandra-foreground=yes"),
             *(f"-Dcassandra.config=file://{home}/cassandra.yaml", f"-Dcassandra.storagedir={self.data}"),
             *(f"-Dcassandra.logdir={home}", f"-Dcassandra.triggers_dir={home}/triggers"),
-            *(f"-Dcassandra.jmx.local.port={self._jmx_port}", "-Dcassandra.skip_wait_for_gossip_to_settle=0"),
+            f"-Dcassandra.jmx.local.port={self._jmx_port}",
+            *(["-Dcassandra.skip_wait_for_gossip_to_settle=0"] if seat.count == 1 else []),
             *("-Dcassandra.ring_delay_ms=100", f"-Dlogback.configurationFile=file://{home}/logback.xml"),
             *("-cp", f"{jars}/*", "org.apache.cassandra.service.CassandraDaemon"),
         ]
         (home / "java.args").write_text("\n".join(words) + "\n")
 
     def facts(self) -> dict[str, Any]:
-        return {"hosts": f"{LOOPBACK}:{self.front_port}", "datacenter": "datacenter1"}
+        return {"hosts": self.address, "datacenter": "datacenter1", "replication": self.seat.count}
 
     async def fill(self) -> None:
         if not self._is_small:
-            raise ServiceError("cassandra: only root can give it a small disk")
+            raise ServiceError(f"{self.seat.called(self.name)}: only root can give it a small disk")
         try:
             with (self.data / FILLER).open("wb", buffering=0) as file:
                 while True:
@@ -149,3 +167,8 @@ class Cassandra(Service):
             # It stops its transports when its commit log fails, and asks for a restart.
             await self.stop()
             await self.start()
+
+
+def _inside(number: int) -> str:
+    """Where a node itself listens."""
+    return f"127.0.0.1{number}"

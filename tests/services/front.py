@@ -94,17 +94,17 @@ class _Listening(ServerFactory):
 class Front:
     """The port that clients are told."""
 
-    def __init__(self, reactor: FrontReactor, target_port: int) -> None:
+    def __init__(self, reactor: FrontReactor, target_port: int, target_host: str = LOOPBACK) -> None:
         self.reactor = reactor
         self.delay_s = 0.0
-        self._target_port = target_port
+        self._target_host, self._target_port = target_host, target_port
         self._number = 0
         self._port: IListeningPort | None = None
         self._clients: set[Proxy] = set()
 
-    def open(self) -> int:
-        """Listen on a port of loopback that is free, and later on the same: its number."""
-        self._port = self.reactor.listenTCP(self._number, _Listening(self), interface=LOOPBACK)
+    def open(self, address: str = LOOPBACK, number: int = 0) -> int:
+        """Listen on a port of this address: its number. 0: one that is free, and later on the same."""
+        self._port = self.reactor.listenTCP(number or self._number, _Listening(self), interface=address)
         host = self._port.getHost()
         assert isinstance(host, IPv4Address)
         self._number = host.port
@@ -118,7 +118,7 @@ class Front:
     def connect(self, server: Proxy) -> None:
         """Connect a client with the service."""
         self._clients.add(server)
-        self.reactor.connectTCP(LOOPBACK, self._target_port, _ToService(self, server))
+        self.reactor.connectTCP(self._target_host, self._target_port, _ToService(self, server))
 
     def forget(self, server: Proxy) -> None:
         """A client has gone."""

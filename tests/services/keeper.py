@@ -1,6 +1,6 @@
 """The process that owns the services, from `up` until `down` or the end of the process that they are for.
 
-    python -m tests.services.keeper DIRECTORY PID NAME.. [--any]
+    python -m tests.services.keeper DIRECTORY PID NAME.. [--any] [--replicated]
 
 *Rules*: it has one thread, for the kernel kills the services when the thread that started them ends. One request is carried
 out at a time. Whatever ends it, the services are killed and the directory is removed; if it is killed itself, the kernel
@@ -27,6 +27,7 @@ from twisted.python.failure import Failure
 from tests.services.front import FrontReactor
 from tests.services.kinds import KINDS
 from tests.services.places import ServicesDirectory, remove_tree, take_lock
+from tests.services.seat import seats
 from tests.services.service import Service, ServiceError
 
 CLONE_NEWNS = 0x20000
@@ -43,17 +44,19 @@ reactor = cast(KeeperReactor, _reactor)
 class Keeper:
     """The services of one directory."""
 
-    def __init__(self, directory: ServicesDirectory, names: list[str], *, is_any: bool = False) -> None:
-        """`is_any`: one that does not start is left out."""
-        self._directory, self._names, self._is_any = directory, names, is_any
+    def __init__(
+        self, directory: ServicesDirectory, kinds: list[str], *, is_any: bool = False, is_replicated: bool = False
+    ) -> None:
+        """`is_any`: one that does not start is left out. `is_replicated`: with all nodes that its kind can have."""
+        self._directory, self._kinds, self._is_any, self._is_replicated = directory, kinds, is_any, is_replicated
         self._lock = DeferredLock()
         self.services: dict[str, Service] = {}
+        """Those that were begun, or each of their nodes, by name."""
 
     async def start(self) -> dict[str, str]:
         """Start all at once. Return why services were left out, by their names. Raises `ServiceError`."""
-        for name in self._names:
-            self.services[name] = KINDS[name](reactor, self._directory.path / name)
-        starts = {name: Deferred.fromCoroutine(service.start()) for name, service in self.services.items()}
+        nodes = {kind: self._make_nodes(kind) for kind in self._kinds}
+        starts = {kind: Deferred.fromCoroutine(_start(made)) for kind, made in nodes.items()}
         failed: dict[str, str] = {}
         for name, start in starts.items():
             try:
@@ -62,14 +65,23 @@ class Keeper:
                 failed[name] = str(error)
         if failed and not (self._is_any and len(failed) < len(starts)):
             raise ServiceError("; ".join(failed.values()))
-        for name in failed:
-            self.services.pop(name).end()
-        facts = {name: service.facts() for name, service in self.services.items()}
+        for kind in failed:
+            for node in nodes.pop(kind):
+                self.services.pop(node.seat.called(kind)).end()
+        facts = {kind: _facts_of(made) for kind, made in nodes.items()}
         for path, values in ((self._directory.left_out, failed), (self._directory.facts, facts)):
             unready = path.with_suffix(".new")
             unready.write_text(json.dumps(values))
             unready.rename(path)
         return failed
+
+    def _make_nodes(self, kind: str) -> list[Service]:
+        made: list[Service] = []
+        for seat in seats(KINDS[kind].replicas if self._is_replicated else 1):
+            name = seat.called(kind)
+            made.append(KINDS[kind](reactor, self._directory.path / name, seat))
+            self.services[name] = made[-1]
+        return made
 
     async def carry_out(self, request: dict[str, Any]) -> dict[str, Any]:
         """The answer to a request, when it is done. Raises `ServiceError`."""
@@ -113,6 +125,30 @@ class Keeper:
             service.end()
         remove_tree(self._directory.path)
         self._directory.lock.unlink(missing_ok=True)
+
+
+async def _start(nodes: list[Service]) -> None:
+    """Start the first node of a service, then the others at once. Raises `ServiceError`."""
+    first, *others = nodes
+    await first.start()
+    starts = [Deferred.fromCoroutine(node.start()) for node in others]
+    failed = []
+    for start in starts:
+        try:
+            await start
+        except ServiceError as error:
+            failed.append(str(error))
+    if failed:
+        raise ServiceError("; ".join(failed))
+
+
+def _facts_of(nodes: list[Service]) -> dict[str, Any]:
+    """What clients need to know of a service; of one with several nodes also where each is."""
+    facts = nodes[0].facts()
+    if len(nodes) > 1:
+        addresses = {node.seat.called(node.name): node.address for node in nodes}
+        facts |= {"hosts": ",".join(addresses.values()), "nodes": addresses}
+    return facts
 
 
 class _Session(LineReceiver):
@@ -201,7 +237,7 @@ async def _begin(keeper: Keeper, directory: ServicesDirectory) -> None:
 def main(arguments: list[str]) -> int:
     """Keep the services until they are no longer wanted."""
     directory, pid = ServicesDirectory(Path(arguments[0])), int(arguments[1])
-    names = [name for name in arguments[2:] if name != "--any"]
+    kinds = [name for name in arguments[2:] if not name.startswith("--")]
     if take_lock(directory.lock) is None:
         _say({"error": f"services are up already in {directory.path}"})
         return 75
@@ -214,7 +250,7 @@ def main(arguments: list[str]) -> int:
         remove_tree(directory.path)
     directory.path.mkdir(mode=0o700)
     take_own_mounts()
-    keeper = Keeper(directory, names, is_any="--any" in arguments)
+    keeper = Keeper(directory, kinds, is_any="--any" in arguments, is_replicated="--replicated" in arguments)
     reactor.addReader(cast(Any, _Owner(owner)))
     reactor.callWhenRunning(lambda: Deferred.fromCoroutine(_begin(keeper, directory)))
     try:

@@ -21,6 +21,7 @@ from twisted.internet.task import deferLater
 
 from tests.services.front import LOOPBACK, Front, FrontReactor
 from tests.services.node import Node
+from tests.services.seat import Seat
 
 START_S = 120.0
 STOP_S = 30.0
@@ -33,24 +34,41 @@ class ServiceError(Exception):
 
 
 class Service(ABC):
-    """One service: its processes, its directory, and the port that clients are told."""
+    """One service, or one of its nodes: its processes, its directory, and the port that clients are told."""
 
     name: str
-    """As in the commands."""
+    """As in the commands, but for the number of its node."""
+    replicas = 1
+    """How many nodes it has where services are replicated."""
     probes: bytes
     """What is said to a port of it."""
     well: bytes
     """How the answer begins once it is well."""
 
-    def __init__(self, reactor: FrontReactor, directory: Path, port: int) -> None:
-        self.directory = directory
+    def __init__(
+        self,
+        reactor: FrontReactor,
+        directory: Path,
+        seat: Seat,
+        inside: tuple[str, int] | None = None,
+        front: tuple[str, int] = (LOOPBACK, 0),
+    ) -> None:
+        """`inside`: where its process listens; None: at the port of its seat. `front`: where clients find it; 0: at a port
+        that is free."""
+        self.directory, self.seat = directory, seat
         self._reactor = reactor
-        self.port = port
-        self._front = Front(reactor, port)
-        self.front_port = self._front.open()
+        self.host, self.port = inside or (LOOPBACK, seat.port)
+        self._front = Front(reactor, self.port, self.host)
+        self._front_host = front[0]
+        self._front_port = self._front.open(*front)
         self._is_full = False
         directory.mkdir()
         (directory / "data").mkdir()
+
+    @property
+    def address(self) -> str:
+        """Where clients find it."""
+        return f"{self._front_host}:{self._front_port}"
 
     @property
     def data(self) -> Path:
@@ -114,7 +132,7 @@ class Service(ABC):
             if not node.is_running:
                 raise ServiceError(node.complaint())
         for port in self.probed_ports:
-            if not await probe(self._reactor, port, self.probes, self.well):
+            if not await probe(self._reactor, (self.host, port), self.probes, self.well):
                 return False
         return True
 
@@ -166,7 +184,9 @@ class Service(ABC):
         await self.start()
 
     async def wipe(self) -> None:
-        """Kill it and start it anew, without its data."""
+        """Kill it and start it anew, without its data. Raises `ServiceError` for a node of several: they know it."""
+        if self.seat.count > 1:
+            raise ServiceError(f"{self.seat.called(self.name)}: a node of several can't be wiped")
         self.kill()
         await self.thaw()
         for path in self.data.iterdir():
@@ -189,7 +209,7 @@ class Service(ABC):
         while not await condition():
             if self._reactor.seconds() > end:
                 text = "; ".join(node.complaint() for node in self.nodes)
-                raise ServiceError(f"{self.name}: {trouble} within {patience_s:.0f} s: {text}")
+                raise ServiceError(f"{self.seat.called(self.name)}: {trouble} within {patience_s:.0f} s: {text}")
             await self.pause(LOOK_S)
 
     async def run(self, node: Node, patience_s: float) -> None:
@@ -224,10 +244,10 @@ class _Probe(Protocol):
         cast(ITCPTransport, self.transport).abortConnection()
 
 
-async def probe(reactor: FrontReactor, port: int, words: bytes, well: bytes) -> bool:
+async def probe(reactor: FrontReactor, address: tuple[str, int], words: bytes, well: bytes) -> bool:
     """Whether what listens there answers so within `PROBE_S`."""
     answer: Deferred[bool] = Deferred()
-    endpoint = TCP4ClientEndpoint(reactor, LOOPBACK, port, timeout=PROBE_S)
+    endpoint = TCP4ClientEndpoint(reactor, *address, timeout=PROBE_S)
     try:
         probing = await connectProtocol(endpoint, _Probe(words, well, answer))  # type: ignore[no-untyped-call]  # Twisted's
     except ConnectError:

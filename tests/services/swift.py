@@ -14,6 +14,7 @@ from typing import Any
 from tests.services.front import LOOPBACK, FrontReactor
 from tests.services.missing import missing_attributes, missing_programs, program
 from tests.services.node import Node
+from tests.services.seat import Seat
 from tests.services.service import Service, ServiceError
 from tests.support.processes import free_port
 
@@ -102,9 +103,9 @@ class Swift(Service):
     probes = b"GET /healthcheck HTTP/1.0\r\n\r\n"
     well = b"HTTP/1.1 200"
 
-    def __init__(self, reactor: FrontReactor, directory: Path) -> None:
-        self._ports = {kind: free_port() for kind in SERVERS}
-        super().__init__(reactor, directory, self._ports["proxy"])
+    def __init__(self, reactor: FrontReactor, directory: Path, seat: Seat) -> None:
+        super().__init__(reactor, directory, seat)
+        self._ports = {kind: free_port() for kind in SERVERS} | {"proxy": seat.port}
         self._cache_port = free_port()
         self._etc = directory / "etc"
         memcached = ["memcached", "-l", LOOPBACK, "-p", str(self._cache_port), "-m", "16", "-U", "0", "-u", _user()]
@@ -182,7 +183,7 @@ class Swift(Service):
 
     def facts(self) -> dict[str, Any]:
         return {
-            "url": f"http://{LOOPBACK}:{self.front_port}",
+            "url": f"http://{self.address}",
             "region": "us-east-1",
             "username": ACCOUNT,
             "password": SECRET,

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,6 +89,36 @@ def test_a_keeper_that_is_killed_takes_the_services_with_it(broker: ServicesDire
     assert not broker.path.exists()
 
 
+@pytest.mark.exhaustive
+def test_three_nodes_are_one_broker_of_which_one_may_go(tmp_path: Path, owner: subprocess.Popen[bytes]) -> None:
+    lacking = KINDS["rabbitmq"].missing(tmp_path)
+    if lacking:
+        pytest.skip(f"rabbitmq can't be started: {lacking[0]}")
+    directory = ServicesDirectory(tmp_path / "services")
+    done = run(directory.path, "up", "rabbitmq", "--replicated", "--for", str(owner.pid))
+    assert (done.returncode, done.stderr) == (0, "")
+    facts = (directory.read_facts() or {})["rabbitmq"]
+    declare(facts, facts["nodes"]["rabbitmq-1"])
+    assert run(directory.path, "kill", "rabbitmq-1").stdout == "rabbitmq-1: stopped\n"
+    declare(facts, facts["nodes"]["rabbitmq-3"])
+    states = [line.split()[1] for line in run(directory.path, "status").stdout.splitlines()]
+    assert states == ["stopped", "running", "running"]
+    assert run(directory.path, "restart", "rabbitmq-1").stdout == "rabbitmq-1: running\n"
+    declare(facts, facts["nodes"]["rabbitmq-1"])
+    assert run(directory.path, "down").stdout == "down\n"
+    wait_until(lambda: not processes_of(directory), 10, "the end of all processes")
+
+
+def declare(facts: dict[str, Any], address: str) -> None:
+    """Declare a quorum queue, or look at it, by one node."""
+    pika = pytest.importorskip("pika")
+    host, _, port = address.rpartition(":")
+    access = pika.PlainCredentials(facts["username"], facts["password"])
+    connection = pika.BlockingConnection(pika.ConnectionParameters(host, int(port), facts["vhost"], access))
+    connection.channel().queue_declare("q", durable=True, arguments={"x-queue-type": "quorum"})
+    connection.close()
+
+
 @pytest.mark.parametrize(
     ("name", "what"), [("rabbitmq", "rabbitmq-server"), ("swift", "swift-proxy-server"), ("cassandra", "java not found")]
 )
@@ -142,4 +173,5 @@ def test_commands_without_services_say_so(tmp_path: Path) -> None:
     assert run(directory, "down").stdout == "nothing is up\n"
     assert run(directory, "kill", "swift").returncode == os.EX_UNAVAILABLE
     assert run(directory, "up", "postgres").returncode == os.EX_USAGE
-    assert run(directory, "up", "--replicated").stderr == "--replicated is not available in this version\n"
+    assert run(directory, "kill", "cassandra-2").returncode == os.EX_UNAVAILABLE
+    assert "swift-1" in run(directory, "kill", "swift-1").stderr  # Swift has one node alone

@@ -43,7 +43,8 @@ FAREWELL = (0, -signal.SIGTERM)
 SOON = "<retry_delays>1s</retry_delays>"
 QUEUE = """<rabbitmq hosts="{hosts[rabbitmq]}" vhost="{facts[rabbitmq][vhost]}" username="{facts[rabbitmq][username]}"
   passwordfile="{secrets}/rabbitmq.secret"/>
-<cassandra hosts="{hosts[cassandra]}" datacenter="{facts[cassandra][datacenter]}" keyspace="{keyspace}" replication="1"/>
+<cassandra hosts="{hosts[cassandra]}" datacenter="{facts[cassandra][datacenter]}" keyspace="{keyspace}"
+  replication="{facts[cassandra][replication]}"/>
 <objects url="http://{hosts[swift]}" region="{facts[swift][region]}" bucket="{bucket}" username="{facts[swift][username]}"
   passwordfile="{secrets}/swift.secret"/>"""
 _DELIVER = "<schedule><retry_host>1s</retry_host><forget_host>4s</forget_host></schedule>"
@@ -70,7 +71,7 @@ def empty_broker(facts: Mapping[str, Any]) -> None:
     """Remove the queues that earlier servers have left."""
     import pika
 
-    host, _, port = facts["hosts"].rpartition(":")
+    host, _, port = facts["hosts"].partition(",")[0].rpartition(":")
     access = pika.PlainCredentials(facts["username"], facts["password"])
     connection = pika.BlockingConnection(pika.ConnectionParameters(host, int(port), facts["vhost"], access))
     channel = connection.channel()
@@ -213,14 +214,14 @@ def bed(root: Path, logs: Path, wanted: Wanted) -> Iterator[Bed]:
             trials[name] = FleetTrial(root / name, MIX, wanted.next_hop, wanted.seed + number)
             stack.callback(trials[name].close)
             trials[name].start_sink()
-        addresses = {name: facts[name].get("url", facts[name].get("hosts")) for name in SERVICES}
-        ports = {name: int(str(address).rpartition(":")[2]) for name, address in addresses.items()}
+        addresses = {name: str(facts[name].get("url") or facts[name]["hosts"]).removeprefix("http://") for name in SERVICES}
+        ports = {name: int(address.rpartition(":")[2]) for name, address in addresses.items()}
         sinks = {name: made.sink_port for name, made in trials.items()}
         wires = stack.enter_context(wired(logs, ports, sinks)) if wanted.has_wires else None
         unique = f"fleet_{os.getpid()}_{time.time_ns()}"
         members = []
         for number, (name, made) in enumerate(trials.items()):
-            hosts = wires.hosts(name, ports) if wires else {service: f"127.0.0.1:{port}" for service, port in ports.items()}
+            hosts = wires.hosts(name, ports) if wires else addresses
             names = {"keyspace": unique, "bucket": unique.replace("_", "-")}
             queue = SOON + QUEUE.format(hosts=hosts, facts=facts, secrets=root, **names)
             server = Ours(
