@@ -65,7 +65,7 @@ write_request_timeout: 2000ms
 _LOGBACK = """\
 <configuration>
   <appender name="OUT" class="ch.qos.logback.core.ConsoleAppender">
-    <encoder><pattern>%-5level %date{HH:mm:ss,SSS} %logger{0} %msg%n</pattern></encoder>
+    <encoder><pattern>%-5level %date{"HH:mm:ss,SSS"} %logger{0} %msg%n</pattern></encoder>
   </appender>
   <root level="INFO"><appender-ref ref="OUT"/></root>
   <logger name="org.apache.cassandra.service.StartupChecks" level="ERROR"/>
@@ -163,8 +163,8 @@ class Cassandra(Service):
 
     async def make_room(self) -> None:
         (self.data / FILLER).unlink(missing_ok=True)
-        if self._node.is_running and not await self.is_well():
-            # It stops its transports when its commit log fails, and asks for a restart.
+        if not (self._node.is_running and await self.is_well()):
+            # It stops its transports when its commit log fails, and ends where that is mapped into its memory.
             await self.stop()
             await self.start()
 

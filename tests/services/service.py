@@ -187,8 +187,8 @@ class Service(ABC):
         """Kill it and start it anew, without its data. Raises `ServiceError` for a node of several: they know it."""
         if self.seat.count > 1:
             raise ServiceError(f"{self.seat.called(self.name)}: a node of several can't be wiped")
-        self.kill()
         await self.thaw()
+        self.kill()
         for path in self.data.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         await self.start()
