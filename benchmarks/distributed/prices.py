@@ -100,7 +100,8 @@ class _Prices:
         self._worker.start()
         self._datacenter = facts["cassandra"]["datacenter"]
         name = f"prices_{os.getpid()}_{time.time_ns()}"
-        access = CassandraAccess([_host(facts["cassandra"])], self._datacenter)
+        login = facts["cassandra"]["username"], facts["cassandra"]["password"]
+        access = CassandraAccess([_host(facts["cassandra"])], self._datacenter, *login)
         self.rows = CassandraRows(cast(RowsReactor, reactor), self._worker, access, name)
         swift, rabbitmq = facts["swift"], facts["rabbitmq"]
         key = SigningKey(swift["username"], swift["password"], swift["region"])

@@ -28,7 +28,7 @@ class Keyspace:
     def __init__(self) -> None:
         facts = service("cassandra")
         packages()
-        self.access = CassandraAccess([host_of(facts)], facts["datacenter"])
+        self.access = CassandraAccess([host_of(facts)], facts["datacenter"], facts["username"], facts["password"])
         self.name = unique("tests").replace("-", "_")
         self._worker = ThreadPool(reactor, "cassandra", 1)
         self._worker.start()

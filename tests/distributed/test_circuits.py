@@ -126,6 +126,34 @@ def test_a_full_object_store_is_said_to_be_full_and_gives_what_it_has(trouble: T
     assert not [key for key in trouble.servers.world.objects.objects or () if key.startswith("probe/")]
 
 
+def test_a_full_database_is_said_to_be_full_and_nothing_is_begun_whose_outcome_it_could_not_take(trouble: Trouble) -> None:
+    spool_ids = {trouble.node.put() for _ in range(3)}
+    taken, jobs = trouble.node.take_ids(limit=1), trouble.node.take_ids(limit=1)
+    trouble.fates[ROWS].is_full = True
+    _, answers = trouble.offer()
+    done: list[object] = []
+    trouble.node.queue.commit([], [Settlement(taken[0], None)]).addBoth(done.append)
+    trouble.servers.advance(1)
+    (failure,) = answers
+    assert failure.value.full  # type: ignore[attr-defined]
+    with pytest.raises(Unavailable) as refused:
+        trouble.node.queue.draft()
+    assert refused.value.full
+    assert trouble.node.queue.withheld() == "cassandra has no room"
+    assert trouble.node.take_ids() == []
+    assert not trouble.node.may_try(jobs[0])
+    trouble.servers.advance(60)
+    assert done == []
+    trouble.mend(ROWS)
+    trouble.servers.advance(30)
+    assert done == [[taken[0].spool_id]]
+    trouble.node.put()
+    trouble.node.queue.give_back(jobs, trouble.node.now())
+    trouble.servers.advance(60)
+    left = spool_ids - {taken[0].spool_id}
+    assert {queue_id.spool_id for queue_id in trouble.node.take_ids()} > left
+
+
 def test_without_the_broker_mail_is_accepted_by_rows_at_once(trouble: Trouble) -> None:
     trouble.open_circuit(BROKER)
     before, published = trouble.servers.now(), trouble.fates[BROKER].calls.count("publish")

@@ -34,7 +34,8 @@ SETTINGS = """<mailserver>
   <mta><queue provider="distributed"><rootpath>{directory}/queue</rootpath>
     <rabbitmq hosts="{rabbitmq[hosts]}" vhost="{rabbitmq[vhost]}" username="{rabbitmq[username]}"
       passwordfile="{root}/rabbitmq.secret"/>
-    <cassandra hosts="{cassandra[hosts]}" datacenter="{cassandra[datacenter]}" keyspace="{keyspace}" replication="1"/>
+    <cassandra hosts="{cassandra[hosts]}" datacenter="{cassandra[datacenter]}" keyspace="{keyspace}" replication="1"
+      username="{cassandra[username]}" passwordfile="{root}/cassandra.secret"/>
     <objects url="{swift[url]}" region="{swift[region]}" bucket="{bucket}" username="{swift[username]}"
       passwordfile="{root}/swift.secret"/></queue>
     <submit><listeners><listener name="SMTP" interface="127.0.0.1" port="0">
@@ -52,7 +53,7 @@ class Place:
         packages()
         self.root, self.relay = root, free_port()
         self.keyspace, self.bucket = unique("queue").replace("-", "_"), unique("queue")
-        for name in ("rabbitmq", "swift"):
+        for name in NAMES:
             secret = root / f"{name}.secret"
             secret.write_text(self.facts[name]["password"] + "\n")
             secret.chmod(0o600)

@@ -21,6 +21,7 @@ The modules, bottom first:
     front       a TCP port before a service, where its answers can be slowed down
     service     what every service can do: start, stop, kill, freeze, thaw, slow, fill, wipe, restart
     rabbitmq    a node of RabbitMQ
+    role        a user of Cassandra who is no superuser
     cassandra   a node of Cassandra
     swift       Swift's four servers and memcached
     kinds       the services by name

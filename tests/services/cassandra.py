@@ -4,12 +4,16 @@ Clients learn the addresses of all nodes from any of them, so each tells them th
 127.0.0.1N, its front at the same port of 127.0.0.N.
 
 Its data lie on a small file system in memory of the keeper's own where the keeper may mount one (root), else in the
-directory. *Full*: a file takes all the room of that file system.
+directory. *Full*: a file takes the room of that file system but for what the commit log needs. Then Cassandra refuses what
+is written, as it was told to (`data_disk_usage_percentage_fail_threshold`); without room for its commit log it would end by
+SIGBUS. It refuses nothing to a superuser, so there is a user; but not where there are several nodes, who would have to know
+of it without each other: there everybody is a superuser, and *full* is never said.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -18,14 +22,19 @@ from tests.services.front import FrontReactor
 from tests.services.jars import jars_directory, missing_jars
 from tests.services.missing import missing_java, program
 from tests.services.node import Node
+from tests.services.role import make_role
 from tests.services.seat import REPLICAS, Seat
-from tests.services.service import Service, ServiceError
+from tests.services.service import START_S, Service, ServiceError
 from tests.support.processes import free_port
 
 HEAP = os.environ.get("MAILISMUS_CASSANDRA_HEAP", "512M")
 ROOM = "1g"
-FILLER = "filler"
 BLOCK = bytes(1 << 20)
+LEFT_BYTES = 192 << 20
+"""What *full* leaves: the commit log, and some tables."""
+NOTICED_S = 2.0
+"""Within so many seconds it has seen what its disk has left: it looks each second."""
+USER, PASSWORD = "mailismus", "secret"
 _YAML = """\
 cluster_name: mailismus
 num_tokens: 1
@@ -55,6 +64,9 @@ compaction_throughput: 0MiB/s
 key_cache_size: 8MiB
 counter_cache_size: 4MiB
 row_cache_size: 0MiB
+data_disk_usage_percentage_warn_threshold: 70
+data_disk_usage_percentage_fail_threshold: 75
+authenticator: {authenticator}
 memtable_heap_space: 64MiB
 memtable_offheap_space: 64MiB
 file_cache_enabled: false
@@ -126,6 +138,7 @@ class Cassandra(Service):
             "storage": seat.port,
             "seeds": ",".join(f"{_inside(number)}:{port}" for number, port in enumerate(seat.ports, 1)),
             "token": -(1 << 63) + (seat.number - 1) * (1 << 64) // seat.count + 1,
+            "authenticator": "PasswordAuthenticator" if seat.count == 1 else "AllowAllAuthenticator",
             "has_others": str(seat.count > 1).lower(),
         }
         (home / "cassandra.yaml").write_text(_YAML.format(**values))
@@ -143,27 +156,42 @@ class Cassandra(Service):
             *(f"-Dcassandra.logdir={home}", f"-Dcassandra.triggers_dir={home}/triggers"),
             f"-Dcassandra.jmx.local.port={self._jmx_port}",
             *(["-Dcassandra.skip_wait_for_gossip_to_settle=0"] if seat.count == 1 else []),
+            *("-Dcassandra.superuser_setup_delay_ms=0", "-Dcassandra.auth_bcrypt_gensalt_log2_rounds=4"),
+            "-Dcassandra.disk_usage.monitor_interval_ms=1000",
             *("-Dcassandra.ring_delay_ms=100", f"-Dlogback.configurationFile=file://{home}/logback.xml"),
             *("-cp", f"{jars}/*", "org.apache.cassandra.service.CassandraDaemon"),
         ]
         (home / "java.args").write_text("\n".join(words) + "\n")
 
+    async def start(self) -> None:
+        await super().start()
+        if self.seat.count == 1:
+            await self.until(self._has_user, START_S, "it has no user")
+
+    async def _has_user(self) -> bool:
+        return await make_role(self._reactor, (self.host, self.port), USER, PASSWORD)
+
     def facts(self) -> dict[str, Any]:
-        return {"hosts": self.address, "datacenter": "datacenter1", "replication": self.seat.count}
+        login = {"username": USER, "password": PASSWORD}
+        return {"hosts": self.address, "datacenter": "datacenter1", "replication": self.seat.count, **login}
+
+    @property
+    def _filler(self) -> Path:
+        return self.data / "data" / "filler"
 
     async def fill(self) -> None:
         if not self._is_small:
             raise ServiceError(f"{self.seat.called(self.name)}: only root can give it a small disk")
-        try:
-            with (self.data / FILLER).open("wb", buffering=0) as file:
-                while True:
-                    file.write(BLOCK)
-        except OSError:
-            pass  # no room is left
+        with self._filler.open("wb", buffering=0) as file:
+            while shutil.disk_usage(self.data).free > LEFT_BYTES:
+                file.write(BLOCK)
+        await self.pause(NOTICED_S)
 
     async def make_room(self) -> None:
-        (self.data / FILLER).unlink(missing_ok=True)
-        if not (self._node.is_running and await self.is_well()):
+        self._filler.unlink(missing_ok=True)
+        if self._node.is_running and await self.is_well():
+            await self.pause(NOTICED_S)
+        else:
             # It stops its transports when its commit log fails, and ends where that is mapped into its memory.
             await self.stop()
             await self.start()

@@ -14,7 +14,8 @@ from mailismus.queue.providers.distributed.stores.failure import NotDone, Unansw
 
 T = TypeVar("T")
 TIMEOUT_S = 10.0
-NEED_ROOM = frozenset({"put", "publish", "tell"})
+NEED_ROOM = frozenset({"put", "publish", "tell", "write"})
+"""Of the database what is compared and set needs none: so Cassandra has it."""
 
 
 class Fate(enum.Enum):

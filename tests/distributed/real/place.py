@@ -82,7 +82,8 @@ class RealPlace:
         )
         self._worker = ThreadPool(reactor, "cassandra", 2)
         self._worker.start()
-        access = CassandraAccess([("127.0.0.1", ports[1])], cassandra["datacenter"])
+        login = cassandra["username"], cassandra["password"]
+        access = CassandraAccess([("127.0.0.1", ports[1])], cassandra["datacenter"], *login)
         self.rows = CassandraRows(reactor, self._worker, access, unique("queue").replace("-", "_"))
         self.objects = objects_of(swift, ports[2], unique("queue"), kind)
         self.queues = f"{unique('queue')}."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import math
 from typing import cast
 
 import attrs
@@ -13,7 +14,7 @@ from benchmarks.results.records import Acknowledged, Unanswered
 from benchmarks.sinks.flaky import Weather
 from tests.durability.harness.fleet.bed import count_left
 from tests.durability.harness.fleet.limited import LimitedSink, Standing, refusals
-from tests.durability.harness.fleet.limits import Seen, is_good, messages_of, most_in
+from tests.durability.harness.fleet.limits import Seen, is_good, messages_of, most_in, time_to_all
 from tests.durability.harness.fleet.round import are_left
 from tests.durability.harness.fleet.sink import FleetSink, Lateness, Taken, parse
 from tests.durability.harness.fleet.trouble import NOTICED_S, Kind, Trouble
@@ -161,14 +162,23 @@ def test_the_most_messages_in_a_minute_are_counted() -> None:
 
 
 def test_a_limit_is_to_be_kept_and_used() -> None:
-    kept = Seen(messages=60, refused=10, lost=0, doubled=0, most=60, share=0.8, complaints=0)
+    kept = Seen(messages=60, refused=10, lost=0, doubled=0, most=60, share=0.8, standing=6, free_s=60.0, complaints=0)
     assert is_good("cap", kept)
     assert is_good("rate", kept)
+    assert is_good("killed", kept)
+    assert not is_good("killed", attrs.evolve(kept, standing=7))
+    assert not is_good("killed", attrs.evolve(kept, free_s=60.1))
     assert not is_good("cap", attrs.evolve(kept, refused=11))
     assert not is_good("cap", attrs.evolve(kept, lost=1))
     assert not is_good("rate", attrs.evolve(kept, most=61))
     assert not is_good("rate", attrs.evolve(kept, share=0.79))
     assert not is_good("rate", attrs.evolve(kept, doubled=1))
+
+
+def test_all_of_a_limit_is_had_once_so_many_connections_stand_behind_the_kill() -> None:
+    standing = [(1.0, 6), (2.0, 5), (10.0, 3), (40.5, 5), (41.0, 6), (42.0, 6)]
+    assert time_to_all(standing, 5.0) == 36.0
+    assert time_to_all(standing[:-2], 5.0) == math.inf
 
 
 def test_what_is_left_of_messages_in_doubt_is_no_fault() -> None:

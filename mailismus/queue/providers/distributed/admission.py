@@ -44,11 +44,13 @@ class MailAdmission:
         return Refused(ABSENT) if self.absent.is_stopped else None
 
     def withheld(self) -> str:
-        """Why no entry is handed out or begun; empty: they are. Without the database no outcome could be written; without
-        contents nothing can be tried."""
-        for circuit in (self.circuits.rows, self.circuits.objects):
-            if circuit.is_cut:
-                return f"{circuit.name} does not work"
+        """Why no entry is handed out or begun; empty: they are. Without the database, or room in it, no outcome could be
+        written; without contents nothing can be tried."""
+        rows, objects = self.circuits.rows, self.circuits.objects
+        if not rows.is_closed:
+            return f"{rows.name} {'has no room' if rows.is_full else 'does not work'}"
+        if objects.is_cut:
+            return f"{objects.name} does not work"
         if not self.lease.is_sure:
             return LEASE
         return ABSENT if self.absent.is_stopped else ""

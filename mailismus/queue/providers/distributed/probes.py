@@ -48,9 +48,7 @@ def make_probes(stores: Stores, circuits: Circuits, epoch_row: Callable[[], Put 
         circuits.broker: Probe(
             ask_broker, "mail is accepted and waits in the database", "mail is accepted and waits in the database"
         ),
-        circuits.rows: Probe(
-            ask_rows, "mail is refused, nothing is tried, and outcomes wait", "mail is refused, and outcomes wait"
-        ),
+        circuits.rows: Probe(ask_rows, *["mail is refused, nothing is tried, and outcomes wait"] * 2),
         circuits.objects: Probe(
             ask_objects, "mail is refused, and nothing is tried", "mail is refused; what is there is delivered"
         ),

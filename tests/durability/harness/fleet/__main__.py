@@ -158,7 +158,7 @@ def kept_if_bad(made: Bed, logs: Path, kept: Path | None, seed: int) -> Iterator
             place = kept / f"round-{seed}"
             shutil.copytree(logs, place)
             for member in made.members:
-                for path in (member.trial.sent_path, member.trial.sink_path):
+                for path in filter(Path.exists, (member.trial.sent_path, member.trial.sink_path)):
                     shutil.copy(path, place / f"{member.name}.{path.name}")
             (place / "troubles").write_text("".join(f"{one}\n" for outcome in outcomes for one in outcome.troubles))
 

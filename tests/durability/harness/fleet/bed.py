@@ -44,7 +44,8 @@ SOON = "<retry_delays>1s</retry_delays>"
 QUEUE = """<rabbitmq hosts="{hosts[rabbitmq]}" vhost="{facts[rabbitmq][vhost]}" username="{facts[rabbitmq][username]}"
   passwordfile="{secrets}/rabbitmq.secret"/>
 <cassandra hosts="{hosts[cassandra]}" datacenter="{facts[cassandra][datacenter]}" keyspace="{keyspace}"
-  replication="{facts[cassandra][replication]}"/>
+  replication="{facts[cassandra][replication]}"
+  username="{facts[cassandra][username]}" passwordfile="{secrets}/cassandra.secret"/>
 <objects url="http://{hosts[swift]}" region="{facts[swift][region]}" bucket="{bucket}" username="{facts[swift][username]}"
   passwordfile="{secrets}/swift.secret"/>"""
 _DELIVER = "<schedule><retry_host>1s</retry_host><forget_host>4s</forget_host></schedule>"
@@ -204,7 +205,7 @@ def bed(root: Path, logs: Path, wanted: Wanted) -> Iterator[Bed]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(only_one())
         empty_broker(facts["rabbitmq"])
-        for name in ("rabbitmq", "swift"):
+        for name in SERVICES:
             secret = root / f"{name}.secret"
             secret.write_text(facts[name]["password"] + "\n")
             secret.chmod(0o600)

@@ -1,7 +1,7 @@
-"""A next hop with a limit, of all servers: `python -m tests.durability.harness.fleet.limited FILE PORT CAP`.
+"""A next hop with a limit, of all servers: `python -m tests.durability.harness.fleet.limited FILE PORT CAP REPLY_S`.
 
-It takes CAP connections, 0: all, and greets others with 421, which it writes down: `C` and the time. A message is answered
-`REPLY_S` behind its final dot.
+It takes CAP connections, 0: all, and greets others with 421, which it writes down: `C` and the time. How many stand it
+writes down as one comes or goes: `S`, the time and the number. A message is answered REPLY_S behind its final dot.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from benchmarks.results.records import whole_lines
 from benchmarks.sinks.flaky import Weather
 from benchmarks.sinks.recording import keep_record, listen
 from tests.durability.harness.fleet.sink import FleetSink, Lateness
-
-REPLY_S = 0.1
 
 
 @attrs.define
@@ -54,6 +52,7 @@ class LimitedSink(FleetSink):
         """421 above the cap."""
         self._is_counted = self._standing.enter()
         if self._is_counted:
+            self._note_standing()
             return super().greeting()
         self._record.write(b"C %.6f\n" % time.monotonic())
         return b"421 4.7.0 Too many connections\r\n"
@@ -62,7 +61,11 @@ class LimitedSink(FleetSink):
         """There is room for another one."""
         if self._is_counted:
             self._standing.leave()
+            self._note_standing()
         super().connection_lost(error)
+
+    def _note_standing(self) -> None:
+        self._record.write(b"S %.6f %d\n" % (time.monotonic(), self._standing.count))
 
 
 def refusals(data: bytes) -> list[float]:
@@ -70,9 +73,15 @@ def refusals(data: bytes) -> list[float]:
     return [float(line.split()[1]) for line in whole_lines(data) if line.startswith(b"C ")]
 
 
-async def serve(path: Path, port: int, cap: int) -> None:
+def standing_of(data: bytes) -> list[tuple[float, int]]:
+    """How many connections stood, from each time on."""
+    lines = (line.split() for line in whole_lines(data) if line.startswith(b"S "))
+    return [(float(at), int(count)) for _, at, count in lines]
+
+
+async def serve(path: Path, port: int, cap: int, reply_s: float) -> None:
     """Until SIGTERM."""
-    weather, lateness, standing = Weather(0), Lateness(REPLY_S, puts_off=False), Standing(cap)
+    weather, lateness, standing = Weather(0), Lateness(reply_s, puts_off=False), Standing(cap)
     lateness.change()
     with path.open("ab", buffering=1 << 20) as record:
         server = await listen(lambda: LimitedSink(record, weather, lateness, standing), port)
@@ -81,4 +90,4 @@ async def serve(path: Path, port: int, cap: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))
+    asyncio.run(serve(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])))

@@ -8,10 +8,11 @@ does not end, is a failure.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -94,15 +95,12 @@ class Round:
         """Raises: TrialError."""
         bed, plan = self._bed, self._plan
         self.begin()
-        if plan.slow:
-            ask_services("slow", plan.slow, SLOW_S)
-        for kind, victim, services, way in plan.troubles:
-            time.sleep(max(0.7, self._rng.random() * plan.longest_s))
-            self._check_running()
-            self._trouble(kind, bed.member(victim), services, way)
-        time.sleep(1.0)
-        if plan.slow:
-            ask_services("thaw", plan.slow)
+        with slowed(plan.slow):
+            for kind, victim, services, way in plan.troubles:
+                time.sleep(max(0.7, self._rng.random() * plan.longest_s))
+                self._check_running()
+                self._trouble(kind, bed.member(victim), services, way)
+            time.sleep(1.0)
         return self.finish()
 
     def begin(self) -> None:
@@ -179,12 +177,10 @@ class Round:
         """Until the victim is to be well."""
         match kind:
             case Kind.KILL | Kind.TERM:
-                victim.launch()
-                victim.server.await_ready()
+                self._start_again(victim)
             case Kind.HEIR:
                 self._await_heirs(victim, began_s)
-                victim.launch()
-                victim.server.await_ready()
+                self._start_again(victim)
             case Kind.FREEZE:
                 time.sleep(max(0.0, began_s + self._plan.frozen_s - time.monotonic()))
                 victim.signal(signal.SIGCONT)
@@ -198,6 +194,15 @@ class Round:
                     victim.flush()
                 for member in self._bed.members:
                     member.change_lateness()
+
+    def _start_again(self, victim: Member) -> None:
+        """No service is slow meanwhile: a start asks them a hundred times, one after the other."""
+        if self._plan.slow:
+            ask_services("thaw", self._plan.slow)
+        victim.launch()
+        victim.server.await_ready()
+        if self._plan.slow:
+            ask_services("slow", self._plan.slow, SLOW_S)
 
     def _await_heirs(self, victim: Member, began_s: float) -> None:
         before = [one for one in victim.sent()[0] if one.at_s <= began_s]
@@ -238,6 +243,18 @@ class Round:
             if not are_left(left) or time.monotonic() > end_s:
                 return left
             time.sleep(LOOK_S)
+
+
+@contextlib.contextmanager
+def slowed(service: str) -> Iterator[None]:
+    """A service answers late meanwhile; empty: none does. Raises: TrialError."""
+    if service:
+        ask_services("slow", service, SLOW_S)
+    try:
+        yield
+    finally:
+        if service:
+            ask_services("thaw", service)
 
 
 def are_left(left: Mapping[str, int]) -> bool:

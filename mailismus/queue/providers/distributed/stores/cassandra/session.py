@@ -22,6 +22,8 @@ STORE = "cassandra"
 CONNECT_S = 5.0
 ANSWER_S = 5.0
 PAUSE_S = 0.5
+NO_ROOM = "replica_disk_usage"
+"""The guardrail that the database names where it refuses a write because its disks are almost full."""
 
 
 class RowsReactor(IReactorFromThreads, IReactorTime):
@@ -66,7 +68,7 @@ class CassandraSession:
         try:
             rows = await self._execute(bound)
         except Exception as error:
-            raise _failure_of(error, may_be_done=True) from error
+            raise failure_of(error, may_be_done=True) from error
         return rows[0]
 
     async def write(self, writes: Sequence[tuple[str, Sequence[object]]], *, is_one: bool) -> None:
@@ -82,7 +84,7 @@ class CassandraSession:
         try:
             await self._execute(bound[0])
         except Exception as error:
-            raise _failure_of(error, may_be_done=False) from error
+            raise failure_of(error, may_be_done=False) from error
 
     async def run(self, statement: str) -> list[dict[str, object]]:
         """Carry out a statement that changes the schema or asks the server itself. Raises `NotDone`."""
@@ -182,7 +184,7 @@ class CassandraSession:
         return done
 
 
-def _failure_of(error: BaseException, *, may_be_done: bool) -> NotDone | Unanswered:
+def failure_of(error: BaseException, *, may_be_done: bool) -> NotDone | Unanswered:
     """How a write failed. Without a connection it was not sent: the driver sends nothing twice. The coordinator refuses
     before it does anything where replicas are known to be down, where it is overloaded, and what it does not understand; of
     a compare and set only the last is sure."""
@@ -192,5 +194,6 @@ def _failure_of(error: BaseException, *, may_be_done: bool) -> NotDone | Unanswe
     if not may_be_done:
         refusals += (cassandra.Unavailable, protocol.OverloadedErrorMessage)
     if isinstance(error, refusals):
-        return NotDone(STORE, reason_of(error))
+        is_full = isinstance(error, cassandra.InvalidRequest) and NO_ROOM in str(error)
+        return NotDone(STORE, reason_of(error), is_full)
     return Unanswered(STORE, reason_of(error))
