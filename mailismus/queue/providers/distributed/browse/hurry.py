@@ -1,6 +1,8 @@
 """What waits is made due: by a flush, or because a clock was set back.
 
-*Rule*: a trigger of it is published; its due row stays as it is, and does nothing when its time comes.
+*Rules*: a trigger of it is published; its due row stays as it is, and does nothing when its time comes. What another server
+may have without a claim, new mail and bounces that were just made, is not hastened before that one has claimed it: new mail
+comes as a suspect, bounces `WAIT_S` later.
 """
 
 from __future__ import annotations
@@ -18,10 +20,11 @@ from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.format.due import DueKind, due_row, due_share
 from mailismus.queue.providers.distributed.format.marks import trigger_of
-from mailismus.queue.providers.distributed.format.share import ShareName
+from mailismus.queue.providers.distributed.format.share import Share, ShareName
 from mailismus.queue.providers.distributed.format.tables import queue_of
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.hand.hand import Hand
+from mailismus.queue.providers.distributed.hand.waiting import WAIT_S
 from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.stores.together import together
 
@@ -84,7 +87,8 @@ class Hurrying:
 
     async def _publish(self, name: ShareName, numbers: Sequence[int] | None) -> None:
         some = None if numbers is None else tuple(numbers)
-        trigger = attrs.evolve(trigger_of(name), numbers=some, is_from_row=True)
+        is_new = name.place.queue_name == Area.INCOMING.value
+        trigger = attrs.evolve(trigger_of(name), numbers=some, is_suspect=is_new, is_from_row=not is_new)
         await self._stores.broker.publish(queue_of(name.place.queue_name), write_trigger(trigger))
 
     async def _deferred(self, wanted: Filter, gaps: list[Gap]) -> AsyncIterator[LivingShare]:
@@ -99,10 +103,11 @@ class Hurrying:
     async def hasten(self, latest: Latest, now: float) -> None:
         """As `IQueue.hasten`, for what is not in the hand. Raises `NotDone`, `Unanswered`."""
         for area in Area:
+            kept_until = now + WAIT_S if area is Area.BOUNCES else now
             for due in await self._firing.waiting(area):
                 until = _hastened(latest, area, None, due.due_at)
                 if due.kind is DueKind.GIVEN_BACK and until is not None:
-                    await self._wait_until(due.name, None, until, now)
+                    await self._wait_until(due.name, kept_until, now)
             async for living in self._starts.living(area, self._now()):
                 await self._hasten(living, area, latest, now)
 
@@ -112,15 +117,22 @@ class Hurrying:
         found = (_hastened(latest, area, one.attempts, one.due_at) for one in away)
         times = [until for until in found if until is not None]
         if times:
-            await self._wait_until(living.share.name, living, min(times), now)
+            first = now + WAIT_S if _has_maker(living.share) else now
+            await self._wait_until(living.share.name, max(first, min(times)), now)
 
-    async def _wait_until(self, name: ShareName, living: LivingShare | None, until: float, now: float) -> None:
-        if until <= now or living is None:
+    async def _wait_until(self, name: ShareName, until: float, now: float) -> None:
+        if until <= now:
             await self._publish(name, None)
             return
-        due = due_share(name, until, now, self._epoch())
+        kind = DueKind.INSTEAD if name.place.queue_name == Area.INCOMING.value else DueKind.WAITS
+        due = due_share(name, until, now, self._epoch(), kind)
         await self._stores.rows.write([due_row(due, now)])
         self._firing.add([due])
+
+
+def _has_maker(share: Share) -> bool:
+    """Whether the server that made it may have it without a claim."""
+    return share.area is Area.BOUNCES and share.due_at <= share.enqueued_at
 
 
 def _hastened(latest: Latest, area: Area, attempts: int | None, due_at: float) -> float | None:
