@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area
+from mailismus.queue.providers.distributed.identity.lease import LEASE_S
 from tests.distributed.servers import Node, Servers
 
 
@@ -45,6 +46,22 @@ def test_triggers_go_back_where_the_lease_was_void_and_the_broker_was_there(serv
         servers.advance(1)
         found += [*one.take_ids(), *other.take_ids()]
     assert sorted(found) == taken
+
+
+def test_a_server_without_the_database_keeps_no_trigger_longer_than_its_lease(servers: Servers) -> None:
+    """It can't ask whether its lease is void. It was, for the others, when its own clock says so."""
+    taken, one, other = taken_by(servers, 6)
+    one.queue.give_back(taken, one.now())
+    one.clients.rows.fates.is_away = True
+    servers.advance(LEASE_S + 5)
+    assert sorted(other.take_ids()) == taken
+    assert one.take_ids() == []
+    one.clients.rows.fates.is_away = False
+    servers.advance(15)
+    assert one.shared.parts.lease.is_sure
+    put = [one.put() for _ in range(4)]
+    servers.advance(1)
+    assert {queue_id.spool_id for node in (one, other) for queue_id in node.take_ids()} == set(put)
 
 
 def test_what_was_left_to_a_server_comes_again_when_that_is_gone(servers: Servers) -> None:

@@ -321,6 +321,21 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
     "shared: what waits is hastened once the store is well": shared(
         "provider", "                await deferLater(self.parts.reactor, AGAIN_S)\n", "                return\n"
     ),
+    "shared: a start hastens no bounce that its maker has": shared(
+        "browse/hurry", "now + WAIT_S if area is Area.BOUNCES else now", "now"
+    ),
+    "shared: a clock set back hastens no bounce that its maker has": shared(
+        "browse/hurry", "now + WAIT_S if _has_maker(living.share) else now", "now"
+    ),
+    "shared: new mail that is hastened is suspect": shared("browse/hurry", "is_suspect=is_new", "is_suspect=False"),
+    "shared: a lease ends by the server's own clock": shared(
+        "duties", "            if self._lease.left_s is None:\n", "            if False:\n"
+    ),
+    "shared: a consumer ends where its connection has": shared(
+        "stores/rabbitmq/consuming",
+        "            try:\n                self._channel.close()\n",
+        "            self._channel.close()\n            try:\n",
+    ),
     "shared: what a server that is gone writes late is not counted": shared(
         "browse/recounting", "base=base, over=over)", "base=base)"
     ),

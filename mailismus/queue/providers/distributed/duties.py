@@ -4,7 +4,8 @@
                                              -> void: the hand is forgotten, triggers go back; another epoch
 
 *Rules*: while the lease is not sure nothing is handed out and no mail is taken. After a lease that was void others may have
-taken over everything: what is out is settled and not begun any more.
+taken over everything: what is out is settled and not begun any more. A server that can't reach the database knows by its own
+clock that its lease is void, and keeps no triggers from others.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class Duties:
 
     async def _keep(self) -> None:
         was_sure = self._lease.is_sure
-        if not self._is_lost and not await self._lease.renew():
+        if not self._is_lost and not await self._is_renewed():
             self._is_lost = True
             self._log.critical("The lease of this server was void: other servers may deliver what it had.")
             self._hand.lose_all()
@@ -120,3 +121,13 @@ class Duties:
         if not was_sure and self._lease.is_sure:
             self._resumed()
         self._firing.adopt(await self._lease.look())
+
+    async def _is_renewed(self) -> bool:
+        """Whether the lease was renewed; False: it is void, be it by this server's own clock. Raises `NotDone`,
+        `Unanswered`: neither is known."""
+        try:
+            return await self._lease.renew()
+        except StoreFailure:
+            if self._lease.left_s is None:
+                return False
+            raise

@@ -33,8 +33,8 @@ class RabbitConsumer:
         self.forget()
         if self._channel.is_open:
             closed = self._channel.on_closed
-            self._channel.close()
             try:
+                self._channel.close()
                 await within(self._reactor, closed, CONNECT_S)
             except Exception:
                 pass  # the connection ends, and gives everything back as well
