@@ -1,5 +1,5 @@
-"""Pages of a partition: however small the first one is, each share comes once, whole; and a search reads no more than it
-needs."""
+"""Pages of a partition: however small the first one is, each share comes once, whole; a search reads no more than it
+needs, and an act has whole shares, which are claimed side by side."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from uuid import UUID
 
 import pytest
 from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, Entry, Filter, Message
+from mailismus.queue.interface import Area, Entry, Filter, Message, Page
 from mailismus.queue.providers.distributed.browse.partition import PAGE, pages_of
 from mailismus.queue.providers.distributed.format.share import Blob, Share, ShareName, SharePlace, writes_of
 from mailismus.queue.providers.distributed.format.tables import ENQUEUED
 from mailismus.queue.providers.distributed.stores.rows import IRows, Key, Row, RowTable
-from tests.distributed.servers import Servers
+from tests.contracts.bench import addresses
+from tests.distributed.servers import Node, Servers
 from tests.distributed.world import World
 
 PLACE = SharePlace("incoming", 0.0, 0)
@@ -67,3 +69,40 @@ def test_a_short_search_reads_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         assert found.isdisjoint(message.spool_id for message in page.messages)
         found |= {message.spool_id for message in page.messages}
     assert len(found) == 30
+
+
+def claimed_pages(servers: Servers, node: Node, limit: int) -> list[Page]:
+    """All pages of an act."""
+    pages, cursor = list[Page](), None
+    while not pages or cursor is not None:
+        page = servers.wait(node.queue.claim(Filter(), cursor, limit))
+        pages.append(page)
+        cursor = page.cursor
+    return pages
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 6, 7, 30])
+def test_an_act_cuts_no_share_that_fits_into_a_page(limit: int) -> None:
+    servers = Servers()
+    node = servers.start("mx1")
+    put = {node.put(addresses(count)): count for count in (3, 2, 3, 1, 3, 5)}
+    pages = claimed_pages(servers, node, limit)
+    pieces = [(message.spool_id, len(message.entries)) for page in pages for message in page.messages]
+    assert sum(count for _, count in pieces) == sum(put.values())
+    assert all(sum(len(message.entries) for message in page.messages) <= limit for page in pages)
+    whole = {spool_id for spool_id, count in put.items() if count <= limit}
+    assert all(count == put[spool_id] for spool_id, count in pieces if spool_id in whole)
+    assert {spool_id for spool_id, _ in pieces} == set(put)
+
+
+def test_shares_of_an_act_are_claimed_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = Servers()
+    node = servers.start("mx1")
+    for _ in range(20):
+        node.put()
+    add = node.clients.rows.add
+    monkeypatch.setattr(node.clients.rows, "add", lambda *given: deferLater(servers.clock, 1.0, add, *given))
+    begun = servers.now()
+    page = servers.wait(node.queue.claim(Filter(), None, 30))
+    assert len(page.messages) == 20
+    assert servers.now() - begun < 3

@@ -3,7 +3,8 @@ minute."""
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import AsyncIterator
+from typing import Any, cast
 
 import pytest
 from twisted.internet.defer import Deferred, succeed
@@ -13,6 +14,7 @@ from mailismus.errors import Unavailable
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Filter, Settlement
 from mailismus.queue.providers.distributed.browse.hurry import AT_A_TIME
+from mailismus.queue.providers.distributed.browse.partition import LivingShare
 from mailismus.queue.providers.distributed.format.tables import CLAIMS, MAILS
 from mailismus.queue.providers.distributed.format.trigger import read_trigger
 from mailismus.queue.providers.distributed.hand.held import Delivered
@@ -264,6 +266,33 @@ def test_a_flush_publishes_side_by_side(
     assert servers.now() - begun < 3 * answer_s
     servers.advance(3)
     assert len([*first.take_ids(Area.DEFERRED), *second.take_ids(Area.DEFERRED)]) == AT_A_TIME + 10
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_a_flush_leaves_alone_what_is_deferred_while_it_goes_on(
+    servers: Servers, first: Node, second: Node, monkeypatch: pytest.MonkeyPatch, is_own: bool
+) -> None:
+    """What it made due comes again into slices that it has still to read."""
+    first.put()
+    first.defer(first.take_ids(), first.now() + 10_000)
+    second.defer(second.take_ids(), second.now() + 10_000)
+    servers.advance(2)
+    living = second.shared.parts.starts.living
+
+    async def with_what_comes(*given: Any) -> AsyncIterator[LivingShare]:
+        monkeypatch.undo()
+        servers.advance(130)
+        node = second if is_own else first
+        node.put()
+        for one in (first, second):
+            one.defer(one.take_ids(), one.now() + 10_000)
+        async for found in living(*given):
+            yield found
+
+    monkeypatch.setattr(second.shared.parts.starts, "living", with_what_comes)
+    flushed = servers.wait(second.queue.visit_all(Filter(), servers.now()))
+    assert flushed.entries == 1
+    assert second.entry_count() == 2
 
 
 def test_what_is_given_back_for_long_is_free_for_others(servers: Servers, first: Node, second: Node) -> None:

@@ -235,7 +235,7 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
                 yield held.share.message.spool_id, held.share.blob.key
 
     looking = ContentLooking(stores.objects, kept, absent, here, reactor, later.resume)
-    hurrying = Hurrying(stores, hand, starts, searching, firing, now, epoch)
+    hurrying = Hurrying(stores, hand, starts, searching, firing, new_id, now, epoch)
     refilling = Refilling(stores, circuits.broker, ServerTasks(rows, lease), starts, now)
     forgotten = Forgotten(stores, hand, lease, starts, now)
     watching = Watching(stores.broker, database_clock, refilling, forgotten, reactor)

@@ -48,12 +48,14 @@ from mailismus.queue.providers.distributed.admission import Refused
 from mailismus.queue.providers.distributed.browse.counting import count_by_rows
 from mailismus.queue.providers.distributed.commits import MAX_ENVELOPE_BYTES
 from mailismus.queue.providers.distributed.content.draft import DraftInMemory
+from mailismus.queue.providers.distributed.format.share import ShareName
 from mailismus.queue.providers.distributed.hand.leaving import leave_all
 from mailismus.queue.providers.distributed.identity.gate import refuse_shut
 from mailismus.queue.providers.distributed.identity.notes import known_servers
 from mailismus.queue.providers.distributed.parts import DistributedParts
 from mailismus.queue.providers.distributed.setup import are_queues_alone, missing_things, not_set_up
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
+from mailismus.queue.providers.distributed.stores.together import together
 from mailismus.queue.servers import KnownServer
 
 CLOSED = Refused("the queue is closed")
@@ -271,26 +273,31 @@ class DistributedQueue:
         return self._asked(self._claim(wanted, after, limit))
 
     async def _claim(self, wanted: Filter, after: object | None, limit: int) -> Page:
-        parts = self.parts
-        found = await parts.searching.search(wanted, after, limit)
-        ours, others, brought = list[Message](), list[Gap](), list[QueueId]()
-        for living, message in zip(found.shares, found.messages, strict=True):
-            numbers = [entry.number for entry in message.entries]
-            here = {one for one in message.queue_ids() if parts.hand.has(one)}
-            try:
-                is_ours = await parts.settling.bring_ours(living.share.name, numbers)
-            except StoreFailure:
-                parts.hand.put_back(brought)
-                raise
-            if is_ours:
-                ours.append(message)
-                brought += [one for one in message.queue_ids() if one not in here]
-            else:
-                name = f"{message.spool_id:016X}"
-                others.append(Gap("entry", "another server has it under way", len(numbers), name))
+        hand = self.parts.hand
+        found = await self.parts.searching.search(wanted, after, limit, is_whole=True)
+        here = {one for message in found.messages for one in message.queue_ids() if hand.has(one)}
+        shares = list(zip(found.shares, found.messages, strict=True))
+        are_ours = await together(self._bring(living.share.name, message) for living, message in shares)
+        ours = [message for message, is_ours in zip(found.messages, are_ours, strict=True) if is_ours is True]
+        failures = [one for one in are_ours if isinstance(one, StoreFailure)]
+        if failures:
+            hand.put_back([one for message in ours for one in message.queue_ids() if one not in here])
+            raise failures[0]
+        others = [
+            Gap("entry", "another server has it under way", len(message.entries), f"{message.spool_id:016X}")
+            for message, is_ours in zip(found.messages, are_ours, strict=True)
+            if not is_ours
+        ]
         page = found.page()
         page = attrs.evolve(page, messages=tuple(ours), gaps=(*page.gaps, *others))
         return claim_page(page, wanted, self._index)
+
+    async def _bring(self, name: ShareName, message: Message) -> bool | StoreFailure:
+        """Bring entries of a share into the hand. Return whether it is this server's, or why that is not known."""
+        try:
+            return await self.parts.settling.bring_ours(name, [entry.number for entry in message.entries])
+        except StoreFailure as failure:
+            return failure
 
     def hasten(self, latest: Latest, now: float) -> None:
         touched = self._index.hasten(latest, now, {})

@@ -2,7 +2,8 @@
 
 *Rules*: a trigger of it is published; its due row stays as it is, and does nothing when its time comes. What another server
 may have without a claim, new mail and bounces that were just made, is not hastened before that one has claimed it: new mail
-comes as a suspect, bounces `WAIT_S` later.
+comes as a suspect, bounces `WAIT_S` later. A flush leaves alone what was surely put in after it began: what it made due is
+tried and deferred again meanwhile, into slices that it comes to.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from mailismus.queue.providers.distributed.browse.search import Searching
 from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.format.due import DueKind, due_row, due_share
+from mailismus.queue.providers.distributed.format.ids import ShareIds
 from mailismus.queue.providers.distributed.format.marks import trigger_of
 from mailismus.queue.providers.distributed.format.share import Share, ShareName
 from mailismus.queue.providers.distributed.format.tables import queue_of
@@ -42,10 +44,11 @@ class Hurrying:
         starts: Starts,
         searching: Searching,
         firing: Firing,
+        ids: ShareIds,
         now: Callable[[], float],
         epoch: Callable[[], int],
     ) -> None:
-        self._stores, self._hand, self._starts = stores, hand, starts
+        self._stores, self._hand, self._starts, self._ids = stores, hand, starts, ids
         self._searching, self._firing, self._now, self._epoch = searching, firing, now, epoch
 
     async def flush(self, wanted: Filter, now: float) -> Flushed:
@@ -55,7 +58,10 @@ class Hurrying:
         count = 0
         gaps: list[Gap] = []
         away: list[tuple[ShareName, list[int]]] = []
+        begun = self._ids()
         async for living in self._deferred(wanted, gaps):
+            if self._ids.is_surely_after(living.share.name.enqueue_id, begun):
+                continue
             entries = [entry for entry in entries_of(living, self._hand) if wanted.matches(living.share.message, entry)]
             elsewhere = self._make_due(living, entries, now)
             count += sum(not self._is_out(living, entry) for entry in entries)

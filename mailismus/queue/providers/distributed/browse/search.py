@@ -69,13 +69,13 @@ class Searching:
         self._rows, self._hand, self._starts, self._finding = rows, hand, starts, finding
         self._ids, self._now = ids, now
 
-    async def search(self, wanted: Filter, after: object | None, limit: int) -> FoundPage:
-        """As `IQueue.search`. Raises `NotDone`."""
+    async def search(self, wanted: Filter, after: object | None, limit: int, *, is_whole: bool = False) -> FoundPage:
+        """As `IQueue.search`. `is_whole`: a share that fits into a page is not cut by the end of one. Raises `NotDone`."""
         cursor = after if isinstance(after, SearchCursor) else SearchCursor(self._ids(), self._now())
         page = FoundPage()
         if wanted.spool_id is not None:
             for living in await self.shares_of(wanted.spool_id):
-                if not self._add(page, wanted, living, cursor, limit):
+                if not self._add(page, wanted, living, cursor, limit, is_whole=is_whole):
                     return page
             return page
         for place in self._places(wanted, cursor):
@@ -86,7 +86,7 @@ class Searching:
                 for living in found.shares:
                     if self._ids.is_made_after(living.share.name.enqueue_id, cursor.bound):
                         continue
-                    if not self._add(page, wanted, living, cursor, limit):
+                    if not self._add(page, wanted, living, cursor, limit, is_whole=is_whole):
                         return page
         return page
 
@@ -112,7 +112,9 @@ class Searching:
                     if is_behind:
                         yield place
 
-    def _add(self, page: FoundPage, wanted: Filter, living: LivingShare, cursor: SearchCursor, limit: int) -> bool:
+    def _add(
+        self, page: FoundPage, wanted: Filter, living: LivingShare, cursor: SearchCursor, limit: int, *, is_whole: bool
+    ) -> bool:
         """Add what matches of a share. Return whether there is room for more."""
         share = living.share
         name = share.name.enqueue_id
@@ -132,12 +134,15 @@ class Searching:
         if room <= 0:
             page.end_at(page.cursor or cursor)
             return False
+        before = _before(name)
+        if is_whole and page.messages and len(entries) > room:
+            page.end_at(attrs.evolve(cursor, place=share.name.place, after=before, within=name, number=0))
+            return False
         some = entries[:room]
         page.messages.append(message.with_entries(some))
         page.shares.append(living)
         page.end_at(None)
         if len(entries) >= room:
-            before = _before(name)
             page.end_at(attrs.evolve(cursor, place=share.name.place, after=before, within=name, number=some[-1].number))
             return False
         return True

@@ -4,12 +4,14 @@
 
 *Rules*: a browse start is moved forwards alone, and never to the present slice nor into `GRACE_S` before it: a clock may be
 wrong, and a row may be late. Rows are removed up to the end of their slice and a minute: a later one stays. The marks go
-behind their rows, whenever they were written.
+behind their rows, whenever they were written. What is over stays over: of an old slice it is remembered up to which share
+nothing lives, so that a slice with much of which little is left is not read from its begin again and again.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from uuid import UUID
 
 from mailismus.queue.interface import Area, Gap
 from mailismus.queue.providers.distributed.browse.partition import LivingShare, pages_of
@@ -33,6 +35,8 @@ class Starts:
         self._rows, self._view, self._now, self._keep_s = rows, view, now, keep_s
         self._browse: dict[Area, float] = {}
         self._content: dict[Area, float] = {}
+        self._over_to: dict[SharePlace, UUID] = {}
+        """Up to which share nothing lives, of partitions that are too old for new ones."""
         self._is_moving = False
 
     async def load(self) -> None:
@@ -77,7 +81,7 @@ class Starts:
         read is added. Raises `NotDone`."""
         for start in self.slices(area, until):
             for place in self.places(area, start):
-                async for page in pages_of(self._rows, place):
+                async for page in pages_of(self._rows, place, self._over_to.get(place)):
                     if gaps is not None and page.gap is not None:
                         gaps.append(page.gap)
                     for living in page.shares:
@@ -104,12 +108,16 @@ class Starts:
         if start > self._browse[area]:
             await self._rows.write([Put(BROWSE_START, (area.value,), {"browse_start": start}, start)])
             self._browse[area] = start
+            for place in [one for one in self._over_to if one.queue_name == area.value and one.slice_start < start]:
+                del self._over_to[place]
 
     async def _lives(self, area: Area, start: float) -> bool:
         for place in self.places(area, start):
-            async for page in pages_of(self._rows, place):
+            async for page in pages_of(self._rows, place, self._over_to.get(place)):
                 if page.shares or page.gap is not None:
                     return True
+                if page.after is not None:
+                    self._over_to[place] = page.after
         return False
 
     async def _clean(self, area: Area) -> None:

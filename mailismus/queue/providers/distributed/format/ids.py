@@ -11,7 +11,10 @@ from uuid import UUID
 
 _VARIANT = 0x8000_0000_0000_0000
 _TAG_BITS, _CHANCE_BITS = 30, 32
+_TIME_SHIFT = 80
 _TAG_MASK = (1 << _TAG_BITS) - 1
+CLOCKS_DIFFER_MS = 120_000
+"""Clocks of two servers, at most: one whose clock is a minute off the database's takes no mail."""
 
 
 class ShareIds:
@@ -33,4 +36,15 @@ class ShareIds:
     def is_made_after(self, name: UUID, other: UUID) -> bool:
         """Whether an id was made by this server after another one of its own. Clocks of others, and that of the time before
         its start, tell nothing."""
-        return (name.int >> _CHANCE_BITS) & _TAG_MASK == self._tag and name.int > other.int
+        return self._is_own(name) and name.int > other.int
+
+    def is_surely_after(self, name: UUID, other: UUID) -> bool:
+        """Whether an id was made after another one of this server's own, by whatever server, however their clocks differ."""
+        return self.is_made_after(name, other) or _made_at_ms(name) > _made_at_ms(other) + CLOCKS_DIFFER_MS
+
+    def _is_own(self, name: UUID) -> bool:
+        return (name.int >> _CHANCE_BITS) & _TAG_MASK == self._tag
+
+
+def _made_at_ms(name: UUID) -> int:
+    return name.int >> _TIME_SHIFT
