@@ -79,6 +79,19 @@ def test_a_second_copy_is_excused_by_a_trouble_of_a_server_that_sent_one(
     assert (sum(verdict.excused.values()), len(verdict.unexplained)) == ((1, 0) if is_excused else (0, 1))
 
 
+@pytest.mark.parametrize(("took_s", "is_excused"), [(0.5, False), (1.5, False), (2.0, True)])
+@pytest.mark.parametrize(("at_s", "counts"), [(101.8, True), (96.9, False), (102.1, False)])
+def test_what_was_answered_long_before_is_excused_where_the_server_was_that_slow(
+    took_s: float, is_excused: bool, at_s: float, counts: bool
+) -> None:
+    """1.8 s before: by what the server took to accept mail in the last five seconds."""
+    slow = Acknowledged(at_s, 8, 1, 10, "bb", at_s - took_s)
+    copies = [*BOTH, AGAIN, Copy("two", Taken(150.0, 150.1, True, (8, 0), 10, "bb"))]
+    verdict = judge({"one": [SENT, slow]}, [], copies, [Trouble(Kind.KILL, "one", 102.0, 105.0)])
+    assert bool(verdict.excused) == (is_excused and counts)
+    assert len(verdict.unexplained) == (0 if is_excused and counts else 1)
+
+
 def test_a_copy_that_was_not_answered_needs_no_excuse() -> None:
     unsaid = attrs.evolve(BOTH[0], taken=attrs.evolve(BOTH[0].taken, is_answered=False))
     verdict = judged(unsaid, BOTH[1], AGAIN)

@@ -184,6 +184,7 @@ def figures(outcome: Outcome) -> dict[str, object]:
         "faults": {name: len(found) for name, found in verdict.faults.items()},
         "doubled": {name: count for name, count in doubled.items() if count},
         "oldest_s": round(verdict.oldest_s, 2),
+        "settled_s": round(max(verdict.settled_s.values(), default=0.0), 2),
         "doubled_unanswered": verdict.unanswered,
         "takeover_s": {name: value for name, value in took.items() if value},
         "well_s": {name: value for name, value in well.items() if value},

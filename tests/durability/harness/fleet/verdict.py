@@ -2,6 +2,8 @@
 
 *Rules*: each acknowledged recipient has arrived, or if its next hop refuses it one report names it; of a message in doubt
 all or nothing. A recipient, or a report, that came again is excused by a trouble of a server that sent one of the copies.
+What was answered longer before than outcomes take to be durable can't come again. That is measured, since it depends on the
+machine: by how long the same server took to accept mail in the last seconds before, which costs the same stores no less.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from tests.durability.harness.fleet.sink import Taken, is_refused
 from tests.durability.harness.fleet.trouble import Trouble
 
 Entry = tuple[int, int]
+LAST_S = 5.0
+"""By what a server accepted so long before its trouble it is told how slow it was."""
 
 
 @attrs.frozen
@@ -48,6 +52,8 @@ class FleetVerdict:
     unanswered: int
     """Copies too many behind one that the sink had not answered."""
     unexplained: Sequence[Entry]
+    settled_s: Mapping[int, float]
+    """How long before each trouble's begin an outcome that was answered counts as durable."""
     takeover_s: Mapping[int, float]
     """How long after each trouble's begin the last of what the victim had acknowledged before arrived, or its report."""
 
@@ -79,7 +85,8 @@ def judge(
         (reports if copy.taken.is_report else mail).setdefault(copy.taken.entry, []).append(copy)
     known = reports.keys() | mail.keys()
     due = [(message.number, index) for message in taken for index in range(message.recipients)]
-    counted = _Doubled(troubles)
+    slow = [attrs.evolve(one, settled_s=_settled_s(acknowledged.get(one.victim, ()), one)) for one in troubles]
+    counted = _Doubled(slow)
     for entry, found in (*mail.items(), *reports.items()):
         counted.add(entry, found)
     return FleetVerdict(
@@ -96,8 +103,15 @@ def judge(
         oldest_s=counted.oldest_s,
         unanswered=counted.unanswered,
         unexplained=counted.unexplained,
+        settled_s={place: one.settled_s for place, one in enumerate(slow)},
         takeover_s=_takeovers(acknowledged, {**reports, **mail}, troubles),
     )
+
+
+def _settled_s(accepted: Sequence[Acknowledged], trouble: Trouble) -> float:
+    """In what time an outcome of the victim was durable, before its trouble."""
+    last = [one for one in accepted if trouble.began_s - LAST_S <= one.at_s <= trouble.began_s]
+    return max([trouble.settled_s, *(one.at_s - one.began_at_s for one in last)])
 
 
 def _is_wrong(entry: Entry, found: Sequence[Copy], sent: Mapping[int, Acknowledged | Unanswered]) -> bool:
