@@ -240,7 +240,9 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "        if False:\n            await self._surely(",
     ),
     "shared: what another server has is not carried": shared(
-        "settle/settling", "            if owned is Owned.NOT:\n                return False\n", ""
+        "settle/settling",
+        "            owned = await self._owning.claim(held)\n            if owned is not",
+        "            owned = await self._owning.claim(held)\n            owned = Owned.NOW\n            if owned is not",
     ),
     "shared: what does not count against another outcome is ended": shared(
         "settle/settling",

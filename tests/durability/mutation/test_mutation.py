@@ -186,6 +186,11 @@ def test_every_rule_is_a_mutant(every_mutant: list[Mutant]) -> None:
     assert {mutant.text for mutant in every_mutant if mutant.kind is Kind.RULE} == RULES.keys()
 
 
+def test_every_rule_stands_in_the_source_once() -> None:
+    found = {name: (ROOT / rule.path).read_text().count(rule.old) for name, rule in RULES.items()}
+    assert {name: count for name, count in found.items() if count != 1} == {}
+
+
 def test_the_run_says_that_the_naive_provider_fails_as_it_is() -> None:
     command = [sys.executable, "-m", "tests.durability.mutation", "--provider", "naive"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False)
