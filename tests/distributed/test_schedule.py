@@ -18,6 +18,6 @@ def test_several_rows_of_one_share_may_be_early() -> None:
         schedule.set_read_to(SLOT_S)
         for at in times:
             schedule.add(DueShare(NAME, at, 3, DueKind.GIVEN_BACK), is_ours=False)
-        schedule.adopt((), 0.0)
+        schedule.adopt(lambda _: False, 0.0)
         assert sorted(due.due_at for due in schedule.pop_due(1.0)) == [15.0, 30.0, 45.0]
         assert schedule.next_near() is None

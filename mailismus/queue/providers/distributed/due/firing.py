@@ -1,6 +1,7 @@
 """Reads slots of due rows, publishes shares at their time, and removes slots that have passed.
 
-*Rules*: each server publishes what it wrote; what others wrote once their leases are void. A slot is removed when all of
+*Rules*: each server publishes what it wrote; what others wrote once their leases are void. Who began since the leases were
+looked at is taken to run. A slot is removed when all of
 it was published, durably, and `LATE_S` are over: a row that was begun to be written in time is there by then. Until then a
 slot is read again each minute. Of rows whose writer has a lease another server does not know whether they were published: if
 it is the one that removes their slot, it publishes them before, once more. What was given back by a server that is gone is
@@ -54,7 +55,7 @@ class Firing:
 
     def __init__(self, stores: Stores, reactor: IReactorTime, now: Callable[[], float], lease: ServerLease) -> None:
         self._stores, self._reactor, self._now, self._lease = stores, reactor, now, lease
-        self._others = OtherLeases(frozenset(), frozenset())
+        self._others = OtherLeases(frozenset(), frozenset(), 0)
         self._areas: dict[Area, AreaSchedule] = {}
         self._timer: IDelayedCall | None = None
         self._is_publishing = self._is_upkeeping = False
@@ -105,16 +106,17 @@ class Firing:
         self._others = others
         if has_died:
             for schedule in self._areas.values():
-                schedule.adopt(others.live, 0.0, self._early_at)
+                schedule.adopt(others.runs, 0.0, self._early_at)
             self._set_timer()
             self._read_again()  # there may be rows that were written since
 
-    def _is_ours(self, due: DueShare) -> bool:
-        return due.writer not in self._others.live
+    def is_others(self, due: DueShare) -> bool:
+        """Whether another server wrote a row that runs, and publishes it."""
+        return self._others.runs(due.writer)
 
     def _is_early(self, due: DueShare) -> bool:
         """Whether it was given back by a server that is gone."""
-        return due.kind is DueKind.GIVEN_BACK and self._is_ours(due) and due.writer != self._lease.epoch
+        return due.kind is DueKind.GIVEN_BACK and not self.is_others(due) and due.writer != self._lease.epoch
 
     def _early_at(self, due: DueShare) -> float:
         """When what was given back by a server that is gone is published."""
@@ -123,7 +125,7 @@ class Firing:
 
     def _learn(self, schedule: AreaSchedule, due: DueShare) -> None:
         early_at = self._early_at(due) if self._is_early(due) else None
-        schedule.add(due, is_ours=self._is_ours(due), early_at=early_at)
+        schedule.add(due, is_ours=not self.is_others(due), early_at=early_at)
 
     def next_due(self, area: Area) -> float | None:
         """As `IQueue.next_due`, of what waits in rows."""
@@ -215,7 +217,7 @@ class Firing:
                 for due in await self._rows_of(area, slot):
                     self._learn(schedule, due)
             await self._read(area, schedule, schedule.slots_to_read(now))
-            schedule.adopt(self._others.live, slot_of(now - LATE_S), self._early_at)
+            schedule.adopt(self._others.runs, slot_of(now - LATE_S), self._early_at)
             start, passed = schedule.passed(slot_of(now - LATE_S))
             if start > schedule.start:
                 for slot in passed:

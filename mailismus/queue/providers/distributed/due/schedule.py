@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from uuid import UUID
 
 from mailismus.queue.providers.distributed.format.due import SLOT_S, DueKind, DueShare
@@ -57,12 +57,13 @@ class AreaSchedule:
         self._unpublished[due.key] = due
         heapq.heappush(self._near, (at, due.name.enqueue_id, next(self._numbers), due))
 
-    def adopt(self, writers: Collection[int], before: float, early_at: Callable[[DueShare], float] = _at_once) -> None:
-        """Publish rows of others: those whose writers are not among these, which have leases; and whatever is in a slot
-        before this one: its writer did so, but the server that removes the slot must know. `early_at`: when what was given
-        back is published."""
+    def adopt(
+        self, runs: Callable[[int], bool], before: float, early_at: Callable[[DueShare], float] = _at_once
+    ) -> None:
+        """Publish rows of others: those whose writers do not run; and whatever is in a slot before this one: its writer did
+        so, but the server that removes the slot must know. `early_at`: when what was given back is published."""
         for key, due in list(self._of_others.items()):
-            if due.writer not in writers:
+            if not runs(due.writer):
                 self._publish(due, due.due_at if due.kind is not DueKind.GIVEN_BACK else early_at(due))
             elif due.slot < before:
                 self._publish(due, due.due_at)

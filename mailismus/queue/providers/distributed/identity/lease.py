@@ -30,10 +30,15 @@ _NOBODY = ""
 @attrs.frozen
 class OtherLeases:
     """Epochs of other servers. `ended`: those whose leases were ended in the last `LEASE_S`, by a clean stop or a start in
-    the same directory: they may have been written for a moment ago."""
+    the same directory: they may have been written for a moment ago. `newest`: of all leases that were seen, its own too."""
 
     live: frozenset[int]
     ended: frozenset[int]
+    newest: int
+
+    def runs(self, epoch: int) -> bool:
+        """Whether another server has, or may have, a lease under it: of what began since nothing is known."""
+        return epoch in self.live or epoch > self.newest
 
 
 class ServerLease:
@@ -44,6 +49,7 @@ class ServerLease:
         self.epoch = 0
         """Of the lease; 0: none was acquired."""
         self._sure_until = float("-inf")
+        self._newest = 0
 
     @property
     def is_sure(self) -> bool:
@@ -99,7 +105,8 @@ class ServerLease:
         names = await self._names()
         others = [epoch for epoch in names if epoch != self.epoch]
         live = frozenset(epoch for epoch in others if names[epoch] != _NOBODY)
-        return OtherLeases(live, frozenset(others) - live)
+        self._newest = max(self._newest, self.epoch, *others)
+        return OtherLeases(live, frozenset(others) - live, self._newest)
 
     async def is_oldest(self) -> bool:
         """Whether it is sure, and no other server has one of an older epoch. Raises `NotDone`."""
