@@ -21,7 +21,7 @@ from mailismus.queue.providers.distributed.hand.waiting import WAIT_S
 from mailismus.queue.providers.distributed.identity.claims import ClaimAnswer, Claims
 from mailismus.queue.providers.distributed.stores.objects import IBody
 from mailismus.queue.providers.distributed.stores.rows import Write
-from tests.contracts.bench import NO_REPLY, beyond
+from tests.contracts.bench import NO_REPLY, addresses, beyond
 from tests.distributed.models.fates import Fate
 from tests.distributed.servers import Node, Servers, taken_by_one
 
@@ -248,6 +248,34 @@ def test_bounces_of_a_server_that_was_started_anew_are_reported_within_a_minute(
     again = servers.start("first" if one is first else "second")
     servers.advance(REPLAYED_S + 15)
     assert [*other.take_ids(Area.BOUNCES), *again.take_ids(Area.BOUNCES)] == [entry]
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_report_of_a_bounce_that_another_server_has_ended_is_refused(
+    servers: Servers, first: Node, second: Node, *, is_known: bool
+) -> None:
+    """Of two recipients, where the message `is_known`: one bounce is left."""
+    first.put(addresses(2))
+    (entry, left), one, other = taken_by_one(first, second)
+    bounces = [entry, left] if is_known else [entry]
+    settled = [
+        Settlement(one, Area.BOUNCES if one in bounces else None, servers.now(), 1, NO_REPLY) for one in (entry, left)
+    ]
+    one.commit((), settled)
+    assert one.take_ids(Area.BOUNCES) == bounces
+    one.remove([entry])
+    report = one.submission([b"a@b.example"], sender=b"")
+    with pytest.raises(Unavailable):
+        one.commit([report], [Settlement(one, None) for one in bounces])
+    servers.advance(5)
+    assert reports(one, other) == []
+
+
+def test_a_report_of_a_bounce_that_another_server_has_is_refused(servers: Servers, first: Node, second: Node) -> None:
+    entry, _, other = bounced(first, second)
+    with pytest.raises(Unavailable):
+        other.commit([other.submission([b"a@b.example"], sender=b"")], [Settlement(entry, None)])
+    assert reports(first, second) == []
 
 
 def bounces_of(node: Node) -> list[QueueId]:

@@ -25,12 +25,12 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     ),
     "shared: due rows of a dead server are published": shared(
         "due/firing",
-        "        return due.writer not in self._others.live\n",
-        "        return due.writer == self._lease.epoch\n",
+        "        return self._others.runs(due.writer)\n",
+        "        return due.writer != self._lease.epoch\n",
     ),
     "shared: what a dead server gave back is published at once": shared(
         "due/firing",
-        "        return due.kind is DueKind.GIVEN_BACK and self._is_ours(due) and due.writer != self._lease.epoch\n",
+        "        return due.kind is DueKind.GIVEN_BACK and not self.is_others(due) and due.writer != self._lease.epoch\n",
         "        return False\n",
     ),
     "shared: the browse start stops at what lives": shared(

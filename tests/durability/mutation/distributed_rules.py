@@ -66,6 +66,19 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "        if is_good and submissions and not self._may_end(settled):\n",
         "        if False:\n",
     ),
+    "shared: a report is refused whose bounces another server has ended": shared(
+        "commits",
+        "            if sum(len(batch.ended) for _, batch in batches) < sum(map(len, settled.values())):\n",
+        "            if False:\n",
+    ),
+    "shared: a report is refused whose bounces are not here": shared(
+        "assembly",
+        "        return lease.is_sure and hand.may_try(spool_id, terms.elapsed())\n",
+        "        return spool_id not in hand.index.messages or hand.may_try(spool_id, terms.elapsed())\n",
+    ),
+    "shared: who began since the last look is taken to run": shared(
+        "identity/lease", "        return epoch in self.live or epoch > self.newest\n", "        return epoch in self.live\n"
+    ),
     # out
     "shared: an ack waits for the mark": shared(
         "settle/settling",

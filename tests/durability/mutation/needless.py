@@ -257,6 +257,12 @@ NEEDLESS: dict[str, str] = {
     "self._disk.sync_directory(os.path.dirname(path))": _EITHER_DIRECTORY,
     "order | queue/fsck/files.py | RepairFiles.finish_files | for patch in self._to_write: <> "
     "for path in self._to_move:": _ALL_SAID,
+    "rule | distributed/commits.py | shared: a report is refused whose bounces another server may have": (
+        "It is asked again before the batch is written; here it saves the content's way to the store."
+    ),
+    "rule | distributed/counts/keeping.py | shared: counts are written down under a lease that is sure": (
+        "What a server writes late of a slice that was counted anew counts no more; so it saves a write."
+    ),
     "rule | distributed/view/change.py | shared: rows of former windows are found": (
         "Each window divides the one before, so the last one is the smallest."
     ),

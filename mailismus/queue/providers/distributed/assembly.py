@@ -210,7 +210,7 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
     enqueueing = Enqueueing(stores, clock, new_id, on_begun)
 
     def may_try(spool_id: SpoolId) -> bool:
-        return hand.index.messages.get(spool_id) is None or (lease.is_sure and hand.may_try(spool_id, terms.elapsed()))
+        return lease.is_sure and hand.may_try(spool_id, terms.elapsed())
 
     parts = CommitParts(
         *(reactor, now, view.writing, ids, enqueueing, settling, firing, hand, loading, kept, arrived, counts, may_try)

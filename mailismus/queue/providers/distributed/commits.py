@@ -4,7 +4,7 @@
 
 *Rules*: what a commit puts in is hidden until it is told. Shares of a commit that was refused stay hidden until they are
 marked removed: parts of it may be there, or may come. A commit with messages and settlements is one batch, if it fits into
-one. A report is refused where another server may have its bounces by now.
+one. A report is refused where another server may have its bounces by now, or has ended one.
 """
 
 from __future__ import annotations
@@ -166,6 +166,8 @@ class Commits:
             for spool_id in sorted(settled):
                 await turns.enter_async_context(parts.settling.lock(spool_id))
                 batches += [(spool_id, batch) for batch in await parts.settling.begin(spool_id, settled[spool_id])]
+            if sum(len(batch.ended) for _, batch in batches) < sum(map(len, settled.values())):
+                raise Unavailable("another server has ended some of what the message reports")
             for _, batch in batches:
                 turns.enter_context(parts.settling.counting(batch))
             beside = [write for _, batch in batches for write in batch.writes]

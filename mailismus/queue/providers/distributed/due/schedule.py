@@ -57,9 +57,7 @@ class AreaSchedule:
         self._unpublished[due.key] = due
         heapq.heappush(self._near, (at, due.name.enqueue_id, next(self._numbers), due))
 
-    def adopt(
-        self, runs: Callable[[int], bool], before: float, early_at: Callable[[DueShare], float] = _at_once
-    ) -> None:
+    def adopt(self, runs: Callable[[int], bool], before: float, early_at: Callable[[DueShare], float] = _at_once) -> None:
         """Publish rows of others: those whose writers do not run; and whatever is in a slot before this one: its writer did
         so, but the server that removes the slot must know. `early_at`: when what was given back is published."""
         for key, due in list(self._of_others.items()):
