@@ -21,7 +21,7 @@ from mailismus.queue.providers.distributed.hand.waiting import WAIT_S
 from mailismus.queue.providers.distributed.identity.claims import ClaimAnswer, Claims
 from mailismus.queue.providers.distributed.stores.objects import IBody
 from mailismus.queue.providers.distributed.stores.rows import Write
-from tests.contracts.bench import NO_REPLY, addresses, beyond
+from tests.contracts.bench import NO_REPLY, addresses
 from tests.distributed.models.fates import Fate
 from tests.distributed.servers import Node, Servers, taken_by_one
 
@@ -283,28 +283,6 @@ def bounces_of(node: Node) -> list[QueueId]:
     entries = node.take_ids()
     node.commit((), [Settlement(entry, Area.BOUNCES, node.now(), 1, NO_REPLY) for entry in entries])
     return node.take_ids(Area.BOUNCES)
-
-
-@pytest.mark.parametrize("is_start", [True, False])
-@pytest.mark.parametrize("skew_s", [0.0, -30.0])
-def test_bounces_stay_with_their_maker_when_a_clock_was_set_back(
-    servers: Servers, first: Node, second: Node, *, is_start: bool, skew_s: float
-) -> None:
-    """A start takes the clock for one that was set back, too."""
-    for _ in range(12):
-        first.put()
-    at_first, at_second = bounces_of(first), bounces_of(second)
-    asked = servers.start("third") if is_start else second
-    now = asked.now() + skew_s
-    asked.queue.hasten(beyond(now, now), now)
-    servers.advance(10)
-    assert min(len(at_first), len(at_second)) > 1
-    assert all(map(first.may_try, at_first))
-    assert all(map(second.may_try, at_second))
-    assert [one for node in (first, second, asked) for one in node.take_ids(Area.BOUNCES)] == []
-    first.kill()
-    servers.advance(60)
-    assert sorted(one for node in {second, asked} for one in node.take_ids(Area.BOUNCES)) == at_first
 
 
 def test_bounces_stay_with_a_maker_that_began_a_moment_ago(servers: Servers, first: Node) -> None:

@@ -328,7 +328,9 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "settle/settling", "            if not is_known and name", "            if False and name"
     ),
     "shared: what an act brought and did not use leaves the hand": shared(
-        "provider", "                parts.hand.put_back(brought)\n", ""
+        "provider",
+        "            hand.put_back([one for message in ours for one in message.queue_ids() if one not in here])\n",
+        "",
     ),
     "shared: what a trigger brought too stays in the hand": shared(
         "hand/hand", "not (held.deliveries or self.is_out(queue_id))", "not self.is_out(queue_id)"
