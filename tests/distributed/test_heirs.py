@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from uuid import UUID
 
 import attrs
 import pytest
@@ -18,12 +17,12 @@ from mailismus.queue.providers.distributed.format.tables import DELETED, DUE, EN
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.hand.loading import NEW_AT_A_TIME, OTHERS_AT_A_TIME
 from mailismus.queue.providers.distributed.hand.waiting import WAIT_S
-from mailismus.queue.providers.distributed.identity.claims import ClaimAnswer, Claims
 from mailismus.queue.providers.distributed.stores.objects import IBody
 from mailismus.queue.providers.distributed.stores.rows import Write
 from tests.contracts.bench import NO_REPLY, addresses
 from tests.distributed.models.fates import Fate
 from tests.distributed.servers import Node, Servers, taken_by_one
+from tests.distributed.slow_claims import SlowClaims
 
 STARTED_S = 4.0
 """Within so many seconds of a start what waits is given to the servers that may have it."""
@@ -38,29 +37,6 @@ def first(servers: Servers) -> Node:
 @pytest.fixture
 def second(servers: Servers, first: Node) -> Node:
     return servers.start("second")
-
-
-class SlowClaims:
-    """Claims that are answered when they are told to be."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.waiting: list[Deferred[None]] = []
-        self.begun = 0
-        claim_now, slow = Claims.claim, self
-
-        async def claim(claims: Claims, share: UUID) -> ClaimAnswer:
-            slow.begun += 1
-            answered = Deferred[None]()
-            slow.waiting.append(answered)
-            await answered
-            return await claim_now(claims, share)
-
-        monkeypatch.setattr(Claims, "claim", claim)
-
-    def answer(self, count: int) -> None:
-        some, self.waiting = self.waiting[:count], self.waiting[count:]
-        for answered in some:
-            answered.callback(None)
 
 
 def killed_with(servers: Servers, count: int) -> tuple[Node, list[QueueId]]:

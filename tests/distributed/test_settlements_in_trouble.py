@@ -8,10 +8,11 @@ from mailismus.mail.ids import QueueId
 from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.distributed.enqueue.steps import LATE_S
-from mailismus.queue.providers.distributed.format.tables import ENQUEUED, MAILS
+from mailismus.queue.providers.distributed.format.tables import DELETED, ENQUEUED, MAILS
 from tests.contracts.bench import CONTENT, addresses
 from tests.distributed.models.fates import Fate
 from tests.distributed.servers import Node, Servers, freeze_as_it_writes
+from tests.distributed.slow_claims import SlowClaims
 
 LONG_REPLY = Reply(451, b"4.3.0", b"x" * 400)
 
@@ -32,6 +33,25 @@ def test_a_trigger_is_acked_behind_the_content(servers: Servers, one: Node) -> N
     servers.advance(10)
     assert servers.world.objects.objects == {}
     assert unacked(servers) == 0
+
+
+def test_what_was_delivered_does_not_wait_for_the_claim_of_what_moves(
+    servers: Servers, one: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server may be killed: what is durable then does not come again."""
+    one.put(addresses(2))
+    deferred, delivered = one.take_ids()
+    slow = SlowClaims(monkeypatch)
+    for settlement in (Settlement(deferred, Area.DEFERRED, one.now() + 60, 1, LONG_REPLY), Settlement(delivered, None)):
+        one.queue.commit([], [settlement])
+    servers.advance(0.5)
+    assert len(slow.waiting) == 1
+    (mark,) = servers.wait(one.clients.rows.all_rows(DELETED))
+    assert mark["number"] == delivered.number
+    slow.answer(1)
+    monkeypatch.undo()
+    servers.advance(62)
+    assert one.take_ids(Area.DEFERRED) == [deferred]
 
 
 def test_a_message_some_of_which_moved_by_another_batch_keeps_its_content(servers: Servers, one: Node) -> None:

@@ -345,6 +345,9 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "browse/hurry", "now + WAIT_S if _has_maker(living.share) else now", "now"
     ),
     "shared: new mail that is hastened is suspect": shared("browse/hurry", "is_suspect=is_new", "is_suspect=False"),
+    "shared: what was delivered waits for no claim": shared(
+        "settle/settling", "        await self._claim_ahead(spool_id, settled)\n", ""
+    ),
     "shared: a lease ends by the server's own clock": shared(
         "duties", "            if self._lease.left_s is None:\n", "            if False:\n"
     ),

@@ -3,9 +3,10 @@
     settlements of a message -> its entries are brought into the hand -> batch ... -> content, index rows -> acks
 
 *Rules*: two settlements of one message never overlap. What moves on is claimed first: where another server has it, it stays
-that one's, and this outcome is forgotten. What has ended is written all the same. Behind each batch the marks are read: what
-does not count against an outcome of another server is ended (`rivals`). A batch that is not answered is repeated, the same,
-as long as the server runs. Where its answer took longer than `LATE_S`, what went on moves once more, into the present slice.
+that one's, and this outcome is forgotten. What has ended is written all the same, and does not wait for claims. Behind each
+batch the marks are read: what does not count against an outcome of another server is ended (`rivals`). A batch that is not
+answered is repeated, the same, as long as the server runs. Where its answer took longer than `LATE_S`, what went on moves
+once more, into the present slice.
 The content goes when the message is over by a durable mark, and the trigger is acked behind that.
 """
 
@@ -78,6 +79,7 @@ class ShareSettling:
 
     async def settle(self, spool_id: SpoolId, settled: Settled) -> bool:
         """Settle entries of a message, those that are there. Return whether it is over. Waits for the database."""
+        await self._claim_ahead(spool_id, settled)
         async with self.lock(spool_id):
             is_over = False
             for batch in await self.begin(spool_id, settled):
@@ -115,15 +117,31 @@ class ShareSettling:
                 batches += self._plan(Leaving(held.whole, frozenset(held.left), held.is_whole_message, entries))
         return batches
 
-    async def _keep_ours(self, held: HeldShare, entries: dict[int, tuple[Entry, Settlement]]) -> None:
-        """Leave out what is to move on and is another server's."""
-        moving = [number for number, (_, settlement) in entries.items() if settlement.area is not None]
-        if not moving or held.basis is Basis.CLAIM:
-            return
+    async def _claim_ahead(self, spool_id: SpoolId, settled: Settled) -> None:
+        """Claim what is to move on, before the message's turn: outcomes of its other entries don't wait for it."""
+        known = self._hand.index.messages.get(spool_id)
+        moving = {number for number, settlement in settled.items() if settlement.area is not None}
+        shares = {} if known is None else known.shares
+        for held in {shares[number] for number in moving if number in shares}:
+            if held.basis is Basis.NEW:
+                await self._claim(held)
+
+    async def _claim(self, held: HeldShare) -> Owned:
+        """Claim a share, and learn what is left of it where another server may have had it."""
         held.begin_use()
         owned = await self._surely(lambda: self._owning.claim(held))
         if owned is Owned.NOW:
             await self._surely(lambda: self._owning.read_again(held))
+        self._hand.end_use(held)
+        return owned
+
+    async def _keep_ours(self, held: HeldShare, entries: dict[int, tuple[Entry, Settlement]]) -> None:
+        """Leave out what is to move on and is another server's."""
+        moving = [number for number, (_, settlement) in entries.items() if settlement.area is not None]
+        if not moving:
+            return
+        held.begin_use()
+        owned = Owned.STILL if held.basis is Basis.CLAIM else await self._claim(held)
         for number in moving:
             if owned is Owned.NOT or number not in held.left:
                 del entries[number]
