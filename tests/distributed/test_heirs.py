@@ -273,3 +273,17 @@ def test_bounces_stay_with_a_maker_that_began_a_moment_ago(servers: Servers, fir
     assert len(made) > 1
     assert all(map(maker.may_try, made))
     assert first.take_ids(Area.BOUNCES) == []
+
+
+def test_so_are_those_that_wait_for_long(servers: Servers, first: Node, second: Node) -> None:
+    """A start looks an hour ahead. A clock that was ahead puts a bounce's row there, too."""
+    entry, one, other = bounced(first, second)
+    one.queue.give_back([entry], one.now() + 1800)
+    servers.advance(1)
+    one.kill()
+    servers.advance(1)
+    again = servers.start("first" if one is first else "second")
+    servers.advance(REPLAYED_S - 8)
+    assert other.take_ids(Area.BOUNCES) == again.take_ids(Area.BOUNCES) == []
+    servers.advance(18)
+    assert [*other.take_ids(Area.BOUNCES), *again.take_ids(Area.BOUNCES)] == [entry]

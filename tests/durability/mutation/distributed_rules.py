@@ -345,6 +345,9 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "browse/hurry", "now + WAIT_S if _has_maker(living.share) else now", "now"
     ),
     "shared: new mail that is hastened is suspect": shared("browse/hurry", "is_suspect=is_new", "is_suspect=False"),
+    "shared: what a start finds far ahead waits for a report on its way": shared(
+        "due/firing", "        if wait_s > 0:\n", "        if False:\n"
+    ),
     "shared: what was delivered waits for no claim": shared(
         "settle/settling", "        await self._claim_ahead(spool_id, settled)\n", ""
     ),

@@ -249,7 +249,14 @@ class Firing:
                     schedule.note_slot(slot)
                 for due in rows:
                     if self._is_early(due):
-                        await self._publish(due)
+                        await self._publish_early(due)
+
+    async def _publish_early(self, due: DueShare) -> None:
+        wait_s = self._early_at(due) - self._now()
+        if wait_s > 0:
+            self._reactor.callLater(wait_s, self._publish, due)
+        else:
+            await self._publish(due)
 
     async def _rows_of(self, area: Area, slot: float) -> list[DueShare]:
         found: list[DueShare] = []
