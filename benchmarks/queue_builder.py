@@ -17,7 +17,7 @@ from typing import Any, cast
 
 import attrs
 from twisted.internet import reactor as installed
-from twisted.internet.defer import Deferred, gatherResults
+from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
 from twisted.internet.task import deferLater, react
 
 from benchmarks.results import varied
@@ -98,20 +98,30 @@ async def build(
     *,
     is_varied: bool = False,
     most: int = MOST_AT_ONCE,
+    flows: bool = False,
 ) -> None:
-    """Commits all messages, each with so many recipients, at most so many at a time."""
+    """Commits all messages, each with so many recipients, at most so many at a time. `flows`: the next one begins as one has
+    ended; else as all of a batch have, which so come by one commit."""
     make = varied_submission if is_varied else submission
     at_once = min(most, max(1, AT_ONCE // count))
+
+    async def begin(number: int) -> Deferred[Any]:
+        draft = await draft_of(queue, reactor)
+        is_large = is_varied and varied.is_large(number)
+        pause = draft.write(content(number, varied.LARGE_BYTES if is_large else SIZE_BYTES))
+        if pause is not None:
+            await pause
+        return queue.commit([make(draft, number, count, area, due_in_s)], ())
+
+    async def put(number: int) -> None:
+        await (await begin(number))
+
+    if flows:
+        turns = DeferredSemaphore(at_once)
+        await gatherResults([turns.run(Deferred.fromCoroutine, put(number)) for number in range(messages)])
+        return
     for start in range(0, messages, at_once):
-        done: list[Deferred[Any]] = []
-        for number in range(start, min(start + at_once, messages)):
-            draft = await draft_of(queue, reactor)
-            is_large = is_varied and varied.is_large(number)
-            pause = draft.write(content(number, varied.LARGE_BYTES if is_large else SIZE_BYTES))
-            if pause is not None:
-                await pause
-            done.append(queue.commit([make(draft, number, count, area, due_in_s)], ()))
-        await gatherResults(done)
+        await gatherResults([await begin(number) for number in range(start, min(start + at_once, messages))])
 
 
 async def main(reactor: Reactor, options: argparse.Namespace) -> None:
@@ -125,7 +135,7 @@ async def main(reactor: Reactor, options: argparse.Namespace) -> None:
     await opened.begin()
     messages = options.entries // options.recipients
     terms = (messages, options.recipients, Area(options.area), options.due_in)
-    await build(queue, reactor, *terms, is_varied=options.varied, most=options.at_once)
+    await build(queue, reactor, *terms, is_varied=options.varied, most=options.at_once, flows=served is DISTRIBUTED)
     if options.retries:
         disk = DiskUse((Path(settings.rootpath), Path(settings.spool.rootpath)))
         spare_bytes = SPARE_FILES * settings.journal.segmentsize

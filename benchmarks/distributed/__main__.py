@@ -20,7 +20,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 
 from benchmarks.distributed import figures, kept
-from benchmarks.distributed.large import measure_large, steps_table
+from benchmarks.distributed.large import Wanted, measure_large, steps_table
 from benchmarks.distributed.page import write_page
 from benchmarks.distributed.prices import Price, take_prices
 from benchmarks.distributed.run import Load, measure
@@ -48,7 +48,11 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--load", action="append", choices=[*LOADS], help="default: all")
     parser.add_argument("--prices", action="store_true", help="single calls alone, without a queue")
     parser.add_argument("--fill", type=int, metavar="N", help="a queue of N deferred entries alone")
+    parser.add_argument("--no-flush", action="store_true", help="with --fill: nothing is flushed")
+    parser.add_argument("--brief", action="store_true", help="with --fill: what a flush made due is not waited for")
     parser.add_argument("--no-delete", action="store_true", help="with --fill: all of it is not deleted in the end")
+    text = "with --fill: deleted mail is gone at once, and the queue is cleaned up as days later"
+    parser.add_argument("--clean", action="store_true", help=text)
     parser.add_argument("--profile", action="store_true", help="where a message's time goes, whatever it takes (py-spy)")
     parser.add_argument("--record", type=Path, help="a file in which all figures are kept")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the page from the file, and measure nothing")
@@ -139,7 +143,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.prices:
             return measure_prices(recorded)
         if options.fill:
-            large = measure_large(options.fill, options.directory, wants_delete=not options.no_delete, say=say)
+            wanted = Wanted(not options.no_flush, not options.no_delete, options.clean, options.brief)
+            large = measure_large(options.fill, options.directory, wanted, say)
             recorded.note(recorded.figures.with_large(large))
             print(steps_table(large))
             return 0

@@ -159,14 +159,22 @@ def window(before: Moment, after: Moment) -> Window:
 
 
 @contextlib.contextmanager
-def bed(root: Path, logs: Path, servers: int, turns: int, slice_s: int = DEFAULT_SLICE_S, more: str = SOON) -> Iterator[Bed]:
-    """Servers that run, with an empty queue. `turns`: how often each recipient is deferred; `slice_s`: of the view; `more`:
-    elements of the queue. Raises: TrialError."""
+def bed(
+    root: Path,
+    logs: Path,
+    servers: int,
+    turns: int,
+    slice_s: int = DEFAULT_SLICE_S,
+    more: str = SOON,
+    admin: str = "",
+) -> Iterator[Bed]:
+    """Servers that run, with an empty queue. `turns`: how often each recipient is deferred; `slice_s`: of the view; `more`,
+    `admin`: elements of the queue, and of the administration. Raises: TrialError."""
     facts, used = facts_of_services(), Used.now()
     with contextlib.ExitStack() as stack:
         stack.enter_context(only_one())
         empty_broker(facts["rabbitmq"])
-        for name in ("rabbitmq", "swift"):
+        for name in SERVICES:
             secret = root / f"{name}.secret"
             secret.write_text(facts[name]["password"] + "\n")
             secret.chmod(0o600)
@@ -184,7 +192,7 @@ def bed(root: Path, logs: Path, servers: int, turns: int, slice_s: int = DEFAULT
             hosts = {service: f"127.0.0.1:{port}" for service, port in counting.ports[name].items()}
             names = {"keyspace": unique, "bucket": unique.replace("_", "-")}
             queue = QUEUE.format(hosts=hosts, facts=facts, secrets=root, **names) + more + _VIEW.format(slice_s=slice_s)
-            server = Ours(name, extras=Extras(queue=queue, deliver=_DELIVER), provider=DISTRIBUTED)
+            server = Ours(name, extras=Extras(queue=queue, deliver=_DELIVER, admin=admin), provider=DISTRIBUTED)
             stack.callback(server.close)
             (root / name).mkdir()
             place = Place(root / name / "server", root / name / "server" / "queue", logs, trial.sink_port, free_port())

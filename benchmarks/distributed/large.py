@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -24,7 +25,7 @@ from benchmarks.stage.asking import Lists
 from benchmarks.stage.directories import stage
 from benchmarks.stage.servers import TREE, Ours
 from benchmarks.stage.trial import administer
-from tests.support.processes import TrialError, start
+from tests.support.processes import TrialError, start, wait_until
 
 AT_ONCE = 32
 """Messages that are put in at a time: each must be durable within seconds."""
@@ -33,8 +34,11 @@ A_MESSAGE = 48
 DUE_IN_S = 14_400.0
 FIRST = 220
 FILL_S = 1500.0
-COMMAND_S = 600.0
+COMMAND_S = 1200.0
 REST_S = 60.0
+EXACT_S = 60.0
+DAYS = 3
+"""Behind which all is cleaned up."""
 LOOK_S = 0.5
 GROWS = ("fill", "queue list", "queue flush", "all are deferred again", "queue delete")
 """Steps that take longer with more entries."""
@@ -71,6 +75,22 @@ class Large:
     def took(self, what: str) -> float:
         """Seconds of a step; 0: it was not taken."""
         return next((step.seconds for step in self.steps if step.what.partition(",")[0] == what), 0.0)
+
+
+@attrs.frozen
+class Wanted:
+    """Which steps are taken. `is_brief`: what a flush made due is not waited for. `clean`: what is deleted is gone at once,
+    and in the end the queue is cleaned up, as it would be days later."""
+
+    flush: bool = True
+    delete: bool = True
+    clean: bool = False
+    is_brief: bool = False
+
+    @property
+    def admin(self) -> str:
+        """Elements of the server's administration."""
+        return "<undo>0</undo>" if self.clean else ""
 
 
 class _Watch(threading.Thread):
@@ -125,18 +145,19 @@ def _watched(server: Ours | None) -> Iterator[Callable[[], int]]:
         watch.end()
 
 
-def measure_large(entries: int, directory: Path, *, wants_delete: bool, say: Callable[[str], None]) -> Large:
+def measure_large(entries: int, directory: Path, wanted: Wanted, say: Callable[[str], None]) -> Large:
     """Fill a queue and ask for it. Raises: TrialError."""
     messages = -(-entries // A_MESSAGE)
     entries = messages * A_MESSAGE
-    with stage(directory) as at, bed(at.root, at.logs, 1, 0, more="") as made:
+    with stage(directory) as at, bed(at.root, at.logs, 1, 0, more="", admin=wanted.admin) as made:
         (server,), (place,) = made.servers, made.places
+        _await_exact(server)
         server.stop()
         made.trial.sink.kill()
         steps, disk = _Steps(made, say), dict[str, float]()
         steps.take(f"fill, {messages} messages", lambda: _fill(server, entries, at.logs))
-        disk |= {name: float(size) for name, size in made.used.table_bytes(made.keyspace).items()}
-        disk |= {service: float(made.used.disk_bytes(service)) for service in made.used.pids}
+        disk |= _disk(made)
+        say(f"on the disk: {disk}")
 
         def begin() -> str:
             server.launch(place)
@@ -151,14 +172,45 @@ def measure_large(entries: int, directory: Path, *, wants_delete: bool, say: Cal
         steps.take("queue list", lambda: _list(whole), server)
         if whole.found != entries:
             raise TrialError(f"queue list told {whole.found} of {entries} entries")
-        steps.take("queue flush", lambda: _run(server, "queue", "flush"), server)
-        steps.take("all are deferred again, or at rest", lambda: _rest(server), server)
-        if wants_delete:
+        if wanted.flush:
+            steps.take("queue flush", lambda: _run(server, "queue", "flush"), server)
+        if wanted.flush and not wanted.is_brief:
+            steps.take("all are deferred again, or at rest", lambda: _rest(server), server)
+        if wanted.delete:
             words = ("queue", "delete", "--all", "--yes", "--reason", "measured")
             steps.take("queue delete", lambda: _run(server, *words), server)
             steps.take("queue count", lambda: _run(server, "queue", "count"), server)
+        if wanted.clean:
+            server.stop()
+            steps.take("clean-up, days later", lambda: _clean(server, at.logs))
+            cleaned = _disk(made)
+            say(f"on the disk then: {cleaned}")
+            disk |= {f"{name}, cleaned": size for name, size in cleaned.items()}
         server.kill()
         return Large(entries, messages, tuple(steps.found), disk)
+
+
+def _disk(made: Bed) -> dict[str, float]:
+    """Bytes, by table and service."""
+    tables = {name: float(size) for name, size in made.used.table_bytes(made.keyspace).items()}
+    return tables | {service: float(made.used.disk_bytes(service)) for service in made.used.pids}
+
+
+def _await_exact(server: Ours) -> None:
+    """Wait until the empty queue was counted: what comes after is counted as it comes."""
+    wait_until(lambda: json.loads(administer(server, "queue", "count", "--json"))["exact"], EXACT_S, "an exact count")
+
+
+def _clean(server: Ours, logs: Path) -> str:
+    argv = [sys.executable, "-m", "benchmarks.distributed.cleaning", str(server.config), str(DAYS)]
+    environment = {**os.environ, **server.environment()}
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=COMMAND_S, env=environment, cwd=TREE)
+    if done.returncode:
+        raise TrialError(f"the clean-up: {done.stderr[-500:]}")
+    found = json.loads(done.stdout)
+    if found["rows"] or found["objects"] or found["index"]:
+        raise TrialError(f"the clean-up left {found}")
+    return f"no row before the content start, none of the index, no object; {found['lives']:.0f} rows of others"
 
 
 def _fill(server: Ours, entries: int, logs: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -49,7 +50,7 @@ class Used:
         """What the files below its directory have on the disk. It may be mounted for the service alone."""
         pid = min(self.pids[service])
         root = Path(f"/proc/{pid}/root{self.directory}/{service}/{part}")
-        return sum(path.lstat().st_blocks * 512 for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+        return sum(map(_blocks_of, root.rglob("*")))
 
     def files(self, service: str, part: str = "data") -> int:
         """How many there are."""
@@ -64,9 +65,7 @@ class Used:
         root = Path(f"/proc/{pid}/root{self.directory}/cassandra/data/data/{keyspace}")
         found: dict[str, int] = {}
         for table in root.iterdir() if root.exists() else ():
-            sizes = [path.stat().st_size for path in table.glob("*-Data.db")] + [
-                path.stat().st_size for path in table.glob("*.db") if not path.name.endswith("-Data.db")
-            ]
+            sizes = map(_size_of, table.glob("*.db"))
             name = table.name.rpartition("-")[0]
             found[name] = found.get(name, 0) + sum(sizes)
         return found
@@ -82,6 +81,23 @@ class Used:
         done = subprocess.run([*command, *words], capture_output=True, text=True, check=False, timeout=FLUSH_S)
         if done.returncode:
             raise TrialError(f"nodetool flush: {done.stderr.strip()[-500:]}")
+
+
+def _blocks_of(path: Path) -> int:
+    """Bytes that a file has on the disk; 0 where it has gone."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return 0
+    return found.st_blocks * 512 if stat.S_ISREG(found.st_mode) else 0
+
+
+def _size_of(path: Path) -> int:
+    """Bytes of a file; 0 where a compaction has removed it."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _processes() -> Iterator[tuple[int, str, Path]]:

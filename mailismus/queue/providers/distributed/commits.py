@@ -265,7 +265,6 @@ class Commits:
     def _tell(self) -> None:
         """Tell what has ended since the last turn."""
         told, self._ended = sorted(self._ended, key=lambda one: one.commit.number), deque()
-        self._under_way -= len(told)
         durable: dict[CommitListener[Any], list[_Ended]] = {}
         for ended in told:
             for draft in ended.commit.drafts:
@@ -279,6 +278,7 @@ class Commits:
             if ended.error is not None:
                 ended.commit.listener.on_failed((ended.commit.mark,), ended.error)
         self._show([share.name.enqueue_id for ended in told for share in ended.shown])
+        self._under_way -= len(told)  # last: who closes the queue as it is told has all of it counted
 
     def _unmark(self, marked: Sequence[QueueId]) -> None:
         for queue_id in marked:

@@ -48,7 +48,7 @@ from mailismus.queue.providers.distributed.admission import Refused
 from mailismus.queue.providers.distributed.browse.counting import count_by_rows
 from mailismus.queue.providers.distributed.commits import MAX_ENVELOPE_BYTES
 from mailismus.queue.providers.distributed.content.draft import DraftInMemory
-from mailismus.queue.providers.distributed.format.share import ShareName
+from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.hand.leaving import leave_all
 from mailismus.queue.providers.distributed.identity.gate import refuse_shut
 from mailismus.queue.providers.distributed.identity.notes import known_servers
@@ -277,7 +277,7 @@ class DistributedQueue:
         found = await self.parts.searching.search(wanted, after, limit, is_whole=True)
         here = {one for message in found.messages for one in message.queue_ids() if hand.has(one)}
         shares = list(zip(found.shares, found.messages, strict=True))
-        are_ours = await together(self._bring(living.share.name, message) for living, message in shares)
+        are_ours = await together(self._bring(living.share, message) for living, message in shares)
         ours = [message for message, is_ours in zip(found.messages, are_ours, strict=True) if is_ours is True]
         failures = [one for one in are_ours if isinstance(one, StoreFailure)]
         if failures:
@@ -292,10 +292,10 @@ class DistributedQueue:
         page = attrs.evolve(page, messages=tuple(ours), gaps=(*page.gaps, *others))
         return claim_page(page, wanted, self._index)
 
-    async def _bring(self, name: ShareName, message: Message) -> bool | StoreFailure:
+    async def _bring(self, share: Share, message: Message) -> bool | StoreFailure:
         """Bring entries of a share into the hand. Return whether it is this server's, or why that is not known."""
         try:
-            return await self.parts.settling.bring_ours(name, [entry.number for entry in message.entries])
+            return await self.parts.settling.bring_ours(share, [entry.number for entry in message.entries])
         except StoreFailure as failure:
             return failure
 

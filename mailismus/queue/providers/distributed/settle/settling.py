@@ -37,7 +37,7 @@ from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import Basis, Delivered, HeldShare
 from mailismus.queue.providers.distributed.hand.losing import end_lost
 from mailismus.queue.providers.distributed.hand.owning import Owned, Owning
-from mailismus.queue.providers.distributed.hand.reading import Condition, read_share, rows_of
+from mailismus.queue.providers.distributed.hand.reading import Condition, read_marks, read_share, rows_of
 from mailismus.queue.providers.distributed.settle.finding import ShareFinding, open_shares
 from mailismus.queue.providers.distributed.settle.plan import Leaving, SettleBatch, plan_settlements
 from mailismus.queue.providers.distributed.settle.rivals import Rival, losers_of, marks_of_the_gone
@@ -166,7 +166,7 @@ class ShareSettling:
         all where another server has the share. Raises `NotDone`."""
         spool_id, name = share.message.spool_id, share.name
         async with self.lock(spool_id):
-            if not await self.bring_ours(name, numbers, is_told=False):
+            if not await self.bring_ours(share, numbers, is_told=False):
                 return 0
             known = self._hand.index.messages.get(spool_id)
             entries = [] if known is None else [known.entries[one] for one in numbers if known.has_free(one, name)]
@@ -188,16 +188,18 @@ class ShareSettling:
             due = due_share(share.name, share.due_at, now, self._clock.epoch())
             await self.write_surely([attrs.evolve(due_row(due, now), ttl_s=SLOT_S)])
 
-    async def bring_ours(self, name: ShareName, numbers: Collection[int], *, is_told: bool = True) -> bool:
-        """As `bring_of`, of a share that is claimed before. False: another server has it. Raises `NotDone`."""
-        held, is_known = self._hand.share(name), False
+    async def bring_ours(self, share: Share, numbers: Collection[int], *, is_told: bool = True) -> bool:
+        """As `bring_of`, of a share whose rows were read, and that is claimed before. False: another server has it. Raises
+        `NotDone`."""
+        name, is_known = share.name, False
+        held = self._hand.share(name)
         try:
             owned = await self._owning.claim(held)
             if owned is not Owned.NOT:
                 if owned is Owned.NOW and held.share is not None:
                     await self._owning.read_again(held)
                     self._hand.drop_over(held)
-                await self.bring_of(name, numbers, is_told=is_told)
+                await self.bring_of(name, numbers, share, is_told=is_told)
             is_known = True
             return owned is not Owned.NOT
         finally:
@@ -205,15 +207,18 @@ class ShareSettling:
             if not is_known and name.enqueue_id not in self._hand.shares:
                 self._owning.give_up(name)  # it may be claimed, and nothing of it is here
 
-    async def bring_of(self, name: ShareName, numbers: Collection[int], *, is_told: bool = True) -> None:
-        """Bring these entries of a share into the hand, as far as they live. `is_told`: as `Hand.add`. Raises `NotDone`."""
-        held = self._hand.share(name)
+    async def bring_of(
+        self, name: ShareName, numbers: Collection[int], share: Share | None = None, *, is_told: bool = True
+    ) -> None:
+        """Bring these entries of a share into the hand, as far as they live. `share`: its rows, which never change, where
+        they were read; `is_told`: as `Hand.add`. Raises `NotDone`."""
+        held, rows = self._hand.share(name), self._stores.rows
         try:
             if not held.here.issuperset(numbers):
-                found = await read_share(self._stores.rows, name)
+                found = await (read_share(rows, name) if share is None else read_marks(rows, share))
                 if found.lost:
                     with self._counts.doubting(name):
-                        await end_lost(self._stores.rows, found, self._clock.now())
+                        await end_lost(rows, found, self._clock.now())
                 if found.condition is Condition.LIVES and name.enqueue_id not in self._hand.hidden:
                     held.learn(found.share, found.left, is_split=found.is_split)
                     self._hand.add(held, numbers, self._clock.now(), is_due=False, is_told=is_told)

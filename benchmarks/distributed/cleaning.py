@@ -1,0 +1,77 @@
+"""The clean-up of a queue as it will be so many days later: `python -m benchmarks.distributed.cleaning CONFIG DAYS`.
+
+No server runs. The browse starts are moved, and what lies behind is removed, by a clock that is ahead; then all rows are
+read, and all contents are listed. Prints a line of JSON: `rows` left by table, of slices before the content start of their
+area; `lives`: rows of others, `index`: of messages, `objects`: contents, and for how long it was moved and removed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+
+from mailismus.config.read.load import Loader, load
+from mailismus.providers import PROVIDERS
+from mailismus.queue.interface import Area
+from mailismus.queue.providers.distributed.browse.starts import Starts
+from mailismus.queue.providers.distributed.format.tables import CONTENT_START, DELETED, ENQUEUED, MAILS
+from mailismus.queue.providers.distributed.reaching import ReachedServices
+from mailismus.queue.providers.distributed.stores.objects import IObjects
+from mailismus.queue.providers.distributed.stores.rows import IRows
+from mailismus.queue.providers.distributed.view.change import ViewSettings
+from mailismus.queue.providers.distributed.view.current import CurrentView
+from mailismus.queue.providers.distributed.view.history import ViewHistory
+
+DAY_S = 86_400.0
+PAGE = 1000
+
+
+async def move_starts(rows: IRows, view: ViewSettings, keep_s: float, now_s: float) -> float:
+    """Move and remove what may be at this time. Return the seconds that it took."""
+    current = CurrentView(ViewHistory(rows, "", lambda: now_s), view)
+    await current.look()
+    starts = Starts(rows, current.reading, lambda: now_s, keep_s)
+    await starts.look()
+    begun_s = time.monotonic()
+    await starts.move()
+    return time.monotonic() - begun_s
+
+
+async def left_of(rows: IRows, objects: IObjects) -> dict[str, float]:
+    """What is left."""
+    starts = {area.value: 0.0 for area in Area}
+    for row in await rows.all_rows(CONTENT_START):
+        starts[str(row["queue_name"])] = float(str(row["content_start"]))
+    found = {"rows": 0.0, "lives": 0.0, "index": float(len(await rows.all_rows(MAILS))), "objects": 0.0}
+    for table in (ENQUEUED, DELETED):
+        for row in await rows.all_rows(table):
+            is_before = float(str(row["slice_start"])) < starts[str(row["queue_name"])]
+            found["rows" if is_before else "lives"] += 1
+    after = ""
+    while keys := await objects.keys("mail/", after, PAGE):
+        found["objects"] += len(keys)
+        after = keys[-1]
+    return found
+
+
+def main(argv: Sequence[str]) -> int:
+    """Clean up, and tell."""
+    config, days = argv
+    settings = load(config, Loader(providers=PROVIDERS.names)).settings.queue.services
+    assert settings is not None, "a shared queue has services"
+    view = settings.view
+    wanted = ViewSettings(view.slicewindow_s, view.bucketcount, view.updatebrowsestartpace)
+    reached = ReachedServices(settings)
+    try:
+        stores, now_s = reached.stores, reached.now() + float(days) * DAY_S
+        seconds = reached.wait(move_starts(stores.rows, wanted, view.keep_s, now_s))
+        print(json.dumps({"seconds": seconds, **reached.wait(left_of(stores.rows, stores.objects))}))
+    finally:
+        reached.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
