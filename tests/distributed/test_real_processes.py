@@ -1,4 +1,5 @@
-"""Two servers as processes of their own on the real services: what they know of each other, and have in common."""
+"""Two servers as processes of their own on the real services: what they know of each other, and have in common; and what one
+has taken that is stopped, to another one and to commands alone."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import json
 import os
 import signal
 import smtplib
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -14,17 +16,23 @@ from typing import Any
 
 import pytest
 
+from benchmarks.stage.servers import TREE
 from mailismus.__main__ import main
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S
 from mailismus.start.common import NAME
 from tests.distributed.real.place import NAMES
 from tests.distributed.services import packages, service, unique
+from tests.durability.harness.fleet.sink import parse
 from tests.project.runners import await_text, command, running
 from tests.scenarios.mailserver import MailServer, install_certificate
 from tests.services.alone import only_one
-from tests.support.processes import free_port
+from tests.support.processes import free_port, listeners, start, wait_until
 
 PATIENCE_S = 60.0
+LOOK_S = 0.5
+ENVELOPES = [
+    [f"r{index}.n{number}@far.example" for index in range(count)] for number, count in ((1, 3), (2, 1), (3, 2), (4, 1))
+]
 TRIED, KNOWN = "No session with 127.0.0.1", "relay=none"
 SETTINGS = """<mailserver>
   <application><announcehost>{name}.example</announcehost><dirpaths><root>.</root></dirpaths></application>
@@ -167,3 +175,82 @@ def test_two_processes_know_of_each_other(place: Place, stack: ExitStack, capsys
     assert (count["deferred"]["entries"], count["exact"]) == (4, True)
     for output in (one.output, two.output):
         assert "Traceback" not in await_text(output, "ready: ")
+
+
+class Views:
+    """The queue as commands show it, by the configuration of a server or by one of none (`setup`)."""
+
+    def __init__(self, place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+        self._place, self._capsys = place, capsys
+
+    def listed(self, name: str) -> list[dict[str, Any]]:
+        """What `queue list` shows, in an order of its own."""
+        found = asked(self._capsys, self._config(name), "queue", "list")
+        return sorted(found, key=lambda one: (one["queue_name"], one["queue_id"], one["recipients"][0]["number"]))
+
+    def counted(self, name: str) -> dict[str, Any]:
+        """What `queue count` shows."""
+        (found,) = asked(self._capsys, self._config(name), "queue", "count")
+        return found
+
+    def run(self, name: str, *words: str) -> None:
+        """A command that must be carried out."""
+        assert main(["--config", self._config(name), "queue", *words]) == os.EX_OK
+
+    def _config(self, name: str) -> str:
+        return str(self._place.root / name / "mailismus.xml")
+
+
+def stop(server: MailServer) -> None:
+    server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(PATIENCE_S) in (0, -signal.SIGTERM)
+    assert "Traceback" not in server.output.read_text()
+
+
+@pytest.mark.exhaustive
+def test_what_a_stopped_server_took_is_the_same_to_another_and_to_commands_alone(
+    place: Place, stack: ExitStack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, views = serve(place, stack, "one"), Views(place, capsys)
+    for recipients in ENVELOPES:
+        send(one, *recipients)
+    wait_until(lambda: views.counted("one")["deferred"]["entries"] == 7, PATIENCE_S, "all to be deferred", LOOK_S)
+    listed = views.listed("one")
+    shown = [recipient["address"] for part in listed for recipient in part["recipients"]]
+    assert sorted(shown) == sorted(address for recipients in ENVELOPES for address in recipients)
+    stop(one)
+
+    # commands alone, then another server, and commands beside it
+    assert views.listed("setup") == listed
+    counted = views.counted("setup")
+    assert (counted["deferred"]["entries"], counted["deferred"]["messages"], counted["exact"]) == (7, 4, True)
+    two = serve(place, stack, "two")
+    for name in ("two", "setup"):
+        assert views.listed(name) == listed
+        assert views.counted(name) == counted
+
+    # each deletes a message
+    spool_ids = {recipient["address"]: part["queue_id"] for part in listed for recipient in part["recipients"]}
+    ids = [spool_ids[recipients[0]] for recipients in ENVELOPES]
+    views.run("two", "delete", ids[0], "--reason", "spam")
+    assert views.listed("setup") == views.listed("two") != listed
+    stop(two)
+    views.run("setup", "delete", ids[1], "--reason", "spam")
+    two = serve(place, stack, "two")
+    left = views.listed("two")
+    assert left == views.listed("setup")
+    areas = {part["queue_id"]: part["queue_name"] for part in left}
+    assert [areas[spool_id] for spool_id in ids] == ["deleted", "deleted", "deferred", "deferred"]
+
+    # a flush sends what is left
+    arrived = place.root / "arrived"
+    relay = [sys.executable, "-m", "tests.durability.harness.fleet.sink", str(arrived), str(place.relay), "0"]
+    stack.callback(start("relay", relay, place.root, cwd=TREE).kill)
+    wait_until(lambda: listeners(place.relay) > 0, PATIENCE_S, "the relay to listen")
+    views.run("two", "flush")
+    wait_until(lambda: not views.counted("two")["deferred"]["entries"], PATIENCE_S, "all to be delivered", LOOK_S)
+    time.sleep(LOOK_S)  # the relay writes its record out every 0.1 s
+    assert sorted(taken.entry for taken in parse(arrived.read_bytes())) == [(3, 0), (3, 1), (4, 0)]
+    for name in ("two", "setup"):
+        assert {part["queue_id"] for part in views.listed(name)} == set(ids[:2])
+    stop(two)
