@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import smtplib
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -180,25 +181,26 @@ def test_two_processes_know_of_each_other(place: Place, stack: ExitStack, capsys
 class Views:
     """The queue as commands show it, by the configuration of a server or by one of none (`setup`)."""
 
-    def __init__(self, place: Place, capsys: pytest.CaptureFixture[str]) -> None:
-        self._place, self._capsys = place, capsys
+    def __init__(self, place: Place) -> None:
+        self._place = place
 
     def listed(self, name: str) -> list[dict[str, Any]]:
         """What `queue list` shows, in an order of its own."""
-        found = asked(self._capsys, self._config(name), "queue", "list")
+        found = map(json.loads, self.run(name, "list", "--json").splitlines())
         return sorted(found, key=lambda one: (one["queue_name"], one["queue_id"], one["recipients"][0]["number"]))
 
     def counted(self, name: str) -> dict[str, Any]:
         """What `queue count` shows."""
-        (found,) = asked(self._capsys, self._config(name), "queue", "count")
-        return found
+        counts: dict[str, Any] = json.loads(self.run(name, "count", "--json"))
+        return counts
 
-    def run(self, name: str, *words: str) -> None:
-        """A command that must be carried out."""
-        assert main(["--config", self._config(name), "queue", *words]) == os.EX_OK
-
-    def _config(self, name: str) -> str:
-        return str(self._place.root / name / "mailismus.xml")
+    def run(self, name: str, *words: str) -> str:
+        """What a command prints that must be carried out."""
+        config = str(self._place.root / name / "mailismus.xml")
+        argv = [sys.executable, "-m", "mailismus", "--config", config, "queue", *words]
+        done = subprocess.run(argv, cwd=TREE, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        assert done.returncode == os.EX_OK, done.stderr
+        return done.stdout
 
 
 def stop(server: MailServer) -> None:
@@ -208,10 +210,8 @@ def stop(server: MailServer) -> None:
 
 
 @pytest.mark.exhaustive
-def test_what_a_stopped_server_took_is_the_same_to_another_and_to_commands_alone(
-    place: Place, stack: ExitStack, capsys: pytest.CaptureFixture[str]
-) -> None:
-    one, views = serve(place, stack, "one"), Views(place, capsys)
+def test_what_a_stopped_server_took_is_the_same_to_another_and_to_commands_alone(place: Place, stack: ExitStack) -> None:
+    one, views = serve(place, stack, "one"), Views(place)
     for recipients in ENVELOPES:
         send(one, *recipients)
     wait_until(lambda: views.counted("one")["deferred"]["entries"] == 7, PATIENCE_S, "all to be deferred", LOOK_S)

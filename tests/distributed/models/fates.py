@@ -53,6 +53,8 @@ class Fates:
         """When the caller of the last call that was not done, or not answered, has heard of that."""
         self.is_full = False
         """Whether the store has no room: what puts something there is not done."""
+        self.late_s = 0.0
+        """So much later each call is done and answered."""
         self.is_silent = False
         """Whether the store is frozen: no call is done or answered."""
 
@@ -85,7 +87,7 @@ class Fates:
         if fate is Fate.NOT_DONE or (is_reading and fate is not Fate.DONE):
             self._clock.callLater(0.0, done.errback, NotDone(self._store, "it refused"))
         elif fate is Fate.DONE:
-            self._clock.callLater(0.0, self._do, act, done)
+            self._clock.callLater(self.late_s, self._do, act, done)
         else:
             if fate is Fate.UNANSWERED:
                 self._clock.callLater(0.0, _do_unheard, act)

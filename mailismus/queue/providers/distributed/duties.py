@@ -61,7 +61,7 @@ class Duties:
 
     def start(self) -> None:
         """Begin."""
-        self._reactor.callLater(RENEW_S, self._renew)
+        self._renew_in(self._lease.renewed_in_s)
         self._reactor.callLater(LOOK_S, self._look)
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ from mailismus.queue.providers.distributed.format.share import SharePlace
 from mailismus.queue.providers.distributed.format.slices import slice_start
 from mailismus.queue.providers.distributed.format.tables import BROWSE_START, CONTENT_START, DELETED, ENQUEUED, SLICE_COUNTS
 from mailismus.queue.providers.distributed.stores.rows import Erase, IRows, Put, RowTable
+from mailismus.queue.providers.distributed.stores.together import together
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 
 GRACE_S = 300.0
@@ -49,9 +50,11 @@ class Starts:
 
     async def _learn(self, *, is_looking: bool) -> None:
         here = slice_start(self._now(), self._view().slice_window_s)
-        for area in Area:
-            self._browse[area] = await self._stored(BROWSE_START, "browse_start", area, here, is_looking)
-            self._content[area] = await self._stored(CONTENT_START, "content_start", area, self._browse[area], is_looking)
+        await together(self._learn_area(area, here, is_looking) for area in Area)
+
+    async def _learn_area(self, area: Area, here: float, is_looking: bool) -> None:
+        self._browse[area] = await self._stored(BROWSE_START, "browse_start", area, here, is_looking)
+        self._content[area] = await self._stored(CONTENT_START, "content_start", area, self._browse[area], is_looking)
 
     async def _stored(self, table: RowTable, cell: str, area: Area, first: float, is_looking: bool) -> float:
         row = await self._rows.row(table, (area.value,))

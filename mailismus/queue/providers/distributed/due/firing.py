@@ -65,14 +65,17 @@ class Firing:
         """Learn what waits. Raises `NotDone`."""
         now = self._now()
         self._others = await self._lease.look()
-        for area in Area:
-            schedule = AreaSchedule(await self._first_slot(area, now))
-            await self._read(area, schedule, schedule.slots_to_read(now))
-            ahead = [schedule.read_to + step * SLOT_S for step in range(int((AHEAD_S - SLOT_S) // SLOT_S))]
-            await self._look_ahead(area, schedule, ahead)
-            self._areas[area] = schedule
+        schedules = await together(self._start_area(area, now) for area in Area)
+        self._areas.update(zip(Area, schedules, strict=True))
         self._set_timer()
         self._reactor.callLater(SLOT_S, self._upkeep)
+
+    async def _start_area(self, area: Area, now: float) -> AreaSchedule:
+        schedule = AreaSchedule(await self._first_slot(area, now))
+        await self._read(area, schedule, schedule.slots_to_read(now))
+        ahead = [schedule.read_to + step * SLOT_S for step in range(int((AHEAD_S - SLOT_S) // SLOT_S))]
+        await self._look_ahead(area, schedule, ahead)
+        return schedule
 
     async def _first_slot(self, area: Area, now: float) -> float:
         """The first slot that may have rows; it is written down before there are any."""

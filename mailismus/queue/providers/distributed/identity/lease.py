@@ -62,6 +62,11 @@ class ServerLease:
         left = self._sure_until - self.elapsed() + LEASE_S - SURE_S
         return left if left > 0 else None
 
+    @property
+    def renewed_in_s(self) -> float:
+        """Seconds until it is to be renewed; 0: it was to be."""
+        return max(0.0, self._sure_until - self.elapsed() - (SURE_S - RENEW_S))
+
     async def acquire(self, epoch: int) -> None:
         """Acquire one under a new epoch, and end those of servers before in the same directory. Raises `NotDone`."""
         for other, name in (await self._names()).items():
