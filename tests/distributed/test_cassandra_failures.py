@@ -1,12 +1,18 @@
-"""How the database's driver fails, and what that is for who asked."""
+"""How the database's driver fails, and what that is for who asked; and what it is asked for once alone."""
 
 from __future__ import annotations
 
-import pytest
+from typing import Any
 
-from mailismus.queue.providers.distributed.stores.cassandra.session import failure_of
+import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+
+from mailismus.queue.providers.distributed.stores.cassandra.session import CassandraAccess, CassandraSession, failure_of
 from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered
 from tests.distributed.services import packages
+from tests.fakes.worker import MemoryWorker
 
 FULL = (
     "Error from server: code=2200 [Invalid query] message="
@@ -37,3 +43,64 @@ def test_a_write_without_an_answer_may_be_done_and_says_nothing_of_room() -> Non
     failure = failure_of(OperationTimedOut(), may_be_done=False)
     assert isinstance(failure, Unanswered)
     assert not failure.is_full
+
+
+class Driver:
+    """A cluster, its session, prepared statements and answers in one."""
+
+    has_more_pages = False
+
+    def __init__(self) -> None:
+        self.prepared: list[str] = []
+
+    def connect(self) -> Driver:
+        return self
+
+    def prepare(self, statement: str) -> Driver:
+        self.prepared.append(statement)
+        return self
+
+    def bind(self, values: object) -> Driver:
+        return self
+
+    def execute_async(self, statement: object, timeout: float) -> Driver:
+        return self
+
+    def add_callbacks(self, on_page: Any, on_error: Any) -> None:
+        on_page([{"number": 1}])
+
+
+class Reactor(Clock):
+    def callFromThread(self, call: Any, *arguments: Any) -> None:
+        self.callLater(0, call, *arguments)
+
+
+class Session(CassandraSession):
+    def __init__(self, worker: MemoryWorker, driver: Driver) -> None:
+        self.reactor, self._driver = Reactor(), driver
+        super().__init__(self.reactor, worker, CassandraAccess([("localhost", 9042)]))  # type: ignore[arg-type]  # a part
+
+    def _make_cluster(self) -> Driver:
+        return self._driver
+
+
+@pytest.mark.parametrize("fault", [None, OSError("it went away")])
+def test_calls_at_once_share_the_preparation_of_their_statement_and_its_failure(fault: Exception | None) -> None:
+    worker, driver = MemoryWorker(is_prompt=True), Driver()
+    session = Session(worker, driver)
+    Deferred.fromCoroutine(session.connect())
+    worker.is_prompt, worker.fault = False, fault
+    results: list[object] = []
+    for _ in range(12):
+        Deferred.fromCoroutine(session.read("SELECT", [])).addBoth(results.append)
+    assert len(worker.calls) == 1
+    worker.calls.pop()()
+    session.reactor.advance(0)
+    failed = [result for result in results if isinstance(result, Failure) and isinstance(result.value, NotDone)]
+    assert len(results) == 12
+    assert len(failed) == (12 if fault else 0)
+    worker.is_prompt, worker.fault = True, None
+    Deferred.fromCoroutine(session.read("SELECT", [])).addBoth(results.append)
+    session.reactor.advance(0)
+    assert results[-1] == [{"number": 1}]
+    assert driver.prepared == ["SELECT"]

@@ -51,6 +51,7 @@ class CassandraSession:
         self._cluster: Any = None
         self._session: Any = None
         self._prepared: dict[str, Any] = {}
+        self._preparing: dict[str, list[Deferred[Any]]] = {}
         self._failed_at: float | None = None
         self._failure = ""
 
@@ -155,17 +156,34 @@ class CassandraSession:
         )
 
     async def _prepare(self, statement: str) -> Any:
-        """A prepared statement. Raises `NotDone`."""
+        """A prepared statement. All that ask for one while it is prepared have what becomes of that. Raises `NotDone`."""
         known = self._prepared.get(statement)
-        if known is None:
+        if known is not None:
+            return known
+        waiting = self._preparing.get(statement)
+        if waiting is not None:
+            waiting.append(Deferred())
+            return await waiting[-1]
+        waiting = self._preparing[statement] = []
+        try:
+            known = self._prepared[statement] = await self._prepare_now(statement)
+        except NotDone as error:
+            for one in self._preparing.pop(statement):
+                one.errback(error)
+            raise
+        for one in self._preparing.pop(statement):
+            one.callback(known)
+        return known
+
+    async def _prepare_now(self, statement: str) -> Any:
+        try:
             await self.connect()
             session = self._session
-            try:
-                known = await self._worker.run(lambda: session.prepare(statement))
-            except Exception as error:
-                raise NotDone(STORE, reason_of(error)) from error
-            self._prepared[statement] = known
-        return known
+            return await self._worker.run(lambda: session.prepare(statement))
+        except NotDone:
+            raise
+        except Exception as error:
+            raise NotDone(STORE, reason_of(error)) from error
 
     def _execute(self, statement: Any, timeout_s: float = ANSWER_S) -> Deferred[list[dict[str, object]]]:
         done: Deferred[list[dict[str, object]]] = Deferred()
