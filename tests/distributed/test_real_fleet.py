@@ -3,6 +3,7 @@ by hand: what a kill doubles there depends on the machine."""
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from benchmarks.stage.directories import MEMORY_FILE_SYSTEMS, file_system
 from tests.distributed.real.place import NAMES
 from tests.distributed.services import packages, service
-from tests.durability.harness.fleet.__main__ import arguments, rounds
+from tests.durability.harness.fleet.__main__ import arguments, main, rounds
 from tests.durability.harness.fleet.round import Outcome, are_left
 from tests.durability.harness.fleet.trouble import Kind
 
@@ -48,3 +49,15 @@ def test_a_kill_loses_nothing_and_a_clean_stop_doubles_nothing(directory: str) -
 def test_of_servers_that_answer_before_mail_is_durable_it_is_seen(directory: str) -> None:
     outcome = played(directory, "--kills", "1", "--rate", "60", "--timeout", "5", "--fault", "250-before-durable")
     assert outcome.verdict.lost
+
+
+def test_a_full_database_is_said_to_be_full_and_mail_is_taken_soon_behind_it(directory: str, tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    more = ["--only", "fill-cassandra", "--frozen", "15", "--rate", "5", "--record", str(record)]
+    assert main(["--directory", directory, "--services", *more]) == 0
+    reaction = json.loads(record.read_text().splitlines()[0])
+    assert reaction["replies"]["452"] > reaction["replies"].get("451", 0)
+
+
+def test_of_servers_that_claim_nothing_it_is_seen(directory: str) -> None:
+    assert played(directory, "--flushes", "1", "--fault", "no-claim").verdict.unexplained
