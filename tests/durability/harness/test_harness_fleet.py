@@ -16,6 +16,7 @@ from tests.durability.harness.fleet.bed import count_left
 from tests.durability.harness.fleet.limited import LimitedSink, Standing, refusals
 from tests.durability.harness.fleet.limits import Seen, is_good, messages_of, most_in, time_to_all
 from tests.durability.harness.fleet.round import are_left
+from tests.durability.harness.fleet.services import ALL_NODES, NODES_TRIED, Reaction, longest
 from tests.durability.harness.fleet.sink import FleetSink, Lateness, Taken, parse
 from tests.durability.harness.fleet.trouble import NOTICED_S, Kind, Trouble
 from tests.durability.harness.fleet.verdict import Copy, FleetVerdict, judge
@@ -192,6 +193,27 @@ def test_all_of_a_limit_is_had_once_so_many_connections_stand_behind_the_kill() 
     standing = [(1.0, 6), (2.0, 5), (10.0, 3), (40.5, 5), (41.0, 6), (42.0, 6)]
     assert time_to_all(standing, 5.0) == 36.0
     assert time_to_all(standing[:-2], 5.0) == math.inf
+
+
+def test_refusals_that_are_close_together_are_one_time() -> None:
+    assert longest([]) == longest([7.0]) == 0.0
+    assert longest([100.0, 2.0, 4.0, 8.5, 1.0]) == 7.5
+    assert longest([1.0, 6.5, 7.0, 30.0, 34.0]) == 4.0
+
+
+def test_one_node_of_several_may_hold_up_less_than_a_whole_service() -> None:
+    good = Reaction("kill", "rabbitmq-1", 60.0, {"250": 100}, 1.0, 0.5, 2.0, refused_s=10.0, latest_s=75.0)
+    assert not good.is_slow(has_others=True)
+    for late in (attrs.evolve(good, refused_s=10.1), attrs.evolve(good, latest_s=75.1)):
+        assert late.is_slow(has_others=True)
+        assert not late.is_slow(has_others=False)
+    for late in (attrs.evolve(good, taken_s=60.1), attrs.evolve(good, arrived_s=60.1)):
+        assert late.is_slow(has_others=False)
+
+
+def test_the_nodes_that_are_tried_are_some_of_those_that_can_be() -> None:
+    assert set(NODES_TRIED) <= set(ALL_NODES)
+    assert len(ALL_NODES) == 12
 
 
 def test_what_is_left_of_messages_in_doubt_is_no_fault() -> None:

@@ -26,7 +26,7 @@ from benchmarks.stage.trial import NextHop
 from tests.durability.harness.fleet.bed import NAMES, Bed, Wanted, bed, facts_of_services
 from tests.durability.harness.fleet.faulty import FAULTS
 from tests.durability.harness.fleet.round import Outcome, Plan, Round
-from tests.durability.harness.fleet.services import ALL, RECOVERED_S, ServicesRound
+from tests.durability.harness.fleet.services import ALL, ALL_NODES, NODES_TRIED, ServicesRound
 from tests.durability.harness.fleet.trouble import Kind
 from tests.durability.harness.fleet.wires import SERVICES, Way, lacks_wires
 from tests.support.processes import TrialError
@@ -48,7 +48,10 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--terms", type=int, default=0, help="SIGTERM")
     parser.add_argument("--flushes", type=int, default=0, help="of what is deferred, and under way for long (no trouble)")
     parser.add_argument("--services", action="store_true", help="services are in trouble, not servers: each in each way")
-    parser.add_argument("--only", action="append", default=[], metavar="DEED-SERVICE", help="one of these, as kill-swift")
+    text = "one node of a service is in trouble: of RabbitMQ and Cassandra, killed and frozen (services up --replicated)"
+    parser.add_argument("--replicated", action="store_true", help=text)
+    text = "one of these, as kill-swift, freeze-rabbitmq-3"
+    parser.add_argument("--only", action="append", default=[], metavar="DEED-SERVICE", help=text)
     parser.add_argument(
         "--frozen", type=float, default=60.0, metavar="SECONDS", help="of a SIGSTOP, of a service's trouble (60)"
     )
@@ -107,9 +110,10 @@ def rounds(options: argparse.Namespace) -> Iterator[tuple[Plan, NextHop, Outcome
 
 
 def try_services(options: argparse.Namespace) -> bool:
-    """All troubles of services, in one round. Return whether it was good. Raises: TrialError."""
-    facts_of_services()
-    todo = [(deed, service) for deed, service in ALL if not options.only or f"{deed}-{service}" in options.only]
+    """All troubles of services, or of their nodes, in one round. Return whether it was good. Raises: TrialError."""
+    facts_of_services(are_replicated=options.replicated)
+    known, usual = (ALL_NODES, NODES_TRIED) if options.replicated else (ALL, ALL)
+    todo = [(deed, service) for deed, service in known if f"{deed}-{service}" in options.only] or usual
     seed = options.seed or time.time_ns() % (1 << 30)
     plan = Plan([], options.rate, options.longest, options.frozen, options.cut, seed, options.timeout)
     wanted, kept = Wanted(options.servers, NextHop.UP, False, seed, options.fault), options.keep
@@ -123,9 +127,9 @@ def try_services(options: argparse.Namespace) -> bool:
     doubled = {trouble.what: outcome.verdict.excused.get(at, 0) for at, trouble in enumerate(outcome.troubles)}
     for reaction in reactions:
         add_to(options.record, {**attrs.asdict(reaction), "doubled": doubled[f"{reaction.deed} {reaction.service}"]})
-    add_to(options.record, {"services": True, "seed": seed, **figures(outcome)})
+    add_to(options.record, {"services": True, "replicated": options.replicated, "seed": seed, **figures(outcome)})
     tell(outcome)
-    slow = [one for one in reactions if max(one.taken_s, one.arrived_s) > RECOVERED_S]
+    slow = [one for one in reactions if one.is_slow(has_others=options.replicated)]
     for one in slow:
         print(f"slow: {one}")
     return outcome.is_good and not slow
@@ -199,9 +203,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = arguments().parse_args(argv)
     is_good = True
     try:
-        if options.services:
+        are_services = options.services or options.replicated
+        if are_services:
             is_good = try_services(options)
-        for plan, hop, outcome in () if options.services else rounds(options):
+        for plan, hop, outcome in () if are_services else rounds(options):
             add_to(options.record, {"next_hop": hop.value, "seed": plan.seed, "fault": options.fault, **figures(outcome)})
             tell(outcome)
             is_good = is_good and outcome.is_good

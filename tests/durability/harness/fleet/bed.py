@@ -51,12 +51,14 @@ QUEUE = """<rabbitmq hosts="{hosts[rabbitmq]}" vhost="{facts[rabbitmq][vhost]}" 
 _DELIVER = "<schedule><retry_host>1s</retry_host><forget_host>4s</forget_host></schedule>"
 
 
-def facts_of_services() -> dict[str, dict[str, Any]]:
+def facts_of_services(*, are_replicated: bool = False) -> dict[str, dict[str, Any]]:
     """What clients need to know. Raises: TrialError."""
     facts = ServicesDirectory(default_directory()).read_facts()
     absent = [name for name in SERVICES if name not in (facts or {})]
     if facts is None or absent:
         raise TrialError(f"{', '.join(absent)}: not up; python -m tests.services up")
+    if are_replicated and not all("nodes" in facts[name] for name in ("rabbitmq", "cassandra")):
+        raise TrialError("not up with several nodes; python -m tests.services up --replicated")
     return facts
 
 
