@@ -143,6 +143,22 @@ def test_a_claim_without_an_answer_may_have_been_anothers_before() -> None:
     assert second.claim() is ClaimAnswer.FREED
 
 
+@pytest.mark.parametrize(("slow_s", "counts"), [(LEASE_S - 2.0, True), (LEASE_S - 0.5, False), (LEASE_S + 5.0, False)])
+def test_a_renewal_that_is_answered_when_the_lease_may_be_void_does_not_count(
+    slow_s: float, counts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nodes of the database may carry out later what nobody was answered: others have seen no lease meanwhile."""
+    world = World()
+    first, *_ = three(world)
+
+    def change(*asked: object) -> Deferred[None]:
+        return deferLater(world.clock, slow_s, lambda: None)
+
+    monkeypatch.setattr(first.server.rows, "change", change)
+    assert world.wait(first.lease.renew()) is counts
+    assert (first.lease.left_s is not None) is counts
+
+
 def test_a_renewal_counts_from_its_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World()
     first, *_ = three(world)

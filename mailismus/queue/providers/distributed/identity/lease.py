@@ -6,7 +6,8 @@
 a machine sleeps; others take over what it had when its lease is void, `LEASE_S` after it was last renewed. An epoch whose
 lease was void is never used for a lease again. A server that starts again in its own directory, whose lock it holds, ends
 the leases of those before: they do not run any more. Leases are set by compare and set alone: their times are the
-database's.
+database's. A renewal whose answer comes when the lease may be void does not count: others may have seen no lease before it
+was carried out. (One that some nodes had accepted, and none has answered, is carried out by the next one.)
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from mailismus.queue.providers.distributed.stores.rows import IRows
 LEASE_S = 30
 RENEW_S = 10.0
 SURE_S = 20.0
+GRAIN_S = 1.0
+"""The database counts the time that a row has to live in whole seconds."""
 TRIES = 20
 _NOBODY = ""
 """The name in a lease that was ended, until its row has gone."""
@@ -85,12 +88,12 @@ class ServerLease:
         raise NotDone("rows", "the lease of this server could not be acquired")
 
     async def renew(self) -> bool:
-        """Renew it. Return False where it was void: others may have taken over. Raises `NotDone`, `Unanswered`: it may
-        become so, unless it is renewed again soon."""
+        """Renew it. Return False where it was void, or may have been: others may have taken over. Raises `NotDone`,
+        `Unanswered`: it may become so, unless it is renewed again soon."""
         begun = self.elapsed()
         mine = {"name": self._server}
         found = await self._rows.change(SERVERS, (self.epoch,), mine, mine, LEASE_S)
-        if found is None:
+        if found is None and (self.left_s or 0.0) > GRAIN_S:
             self._sure_until = begun + SURE_S
             return True
         self._sure_until = float("-inf")
