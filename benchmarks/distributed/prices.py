@@ -27,8 +27,9 @@ from mailismus.queue.providers.distributed.format.tables import CLAIMS, DELETED,
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.hand.reading import rows_of
 from mailismus.queue.providers.distributed.stores.broker import IConsumer, TriggerDelivery
+from mailismus.queue.providers.distributed.stores.cassandra.asking import RowsReactor
 from mailismus.queue.providers.distributed.stores.cassandra.client import CassandraRows
-from mailismus.queue.providers.distributed.stores.cassandra.session import CassandraAccess, RowsReactor
+from mailismus.queue.providers.distributed.stores.cassandra.session import CassandraAccess
 from mailismus.queue.providers.distributed.stores.http.agent import HttpAgent
 from mailismus.queue.providers.distributed.stores.http.s3 import S3Dialect
 from mailismus.queue.providers.distributed.stores.http.sigv4 import SigningKey

@@ -54,7 +54,7 @@ RABBITMQ_HOSTS = _attribute(
     "hosts",
     _hosts(_RABBITMQ_PORT),
     "127.0.0.1:5672",
-    "Nodes of the broker, HOST:PORT. The first that answers is used.",
+    "Nodes of the broker, HOST:PORT. The first that answers is used, and behind a lost connection the next.",
 )
 RABBITMQ_VHOST = _attribute("vhost", kinds.TEXT, "/", "The virtual host of its queues.")
 RABBITMQ_PREFETCH = _attribute(

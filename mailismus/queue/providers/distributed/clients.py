@@ -12,8 +12,9 @@ from twisted.internet.interfaces import IReactorTime
 from mailismus.config.values.services import ObjectsSettings, ServiceLogin, ServicesSettings
 from mailismus.disk.worker import IWorker
 from mailismus.errors import SecretError, StartError
+from mailismus.queue.providers.distributed.stores.cassandra.asking import RowsReactor
 from mailismus.queue.providers.distributed.stores.cassandra.client import CassandraRows
-from mailismus.queue.providers.distributed.stores.cassandra.session import CassandraAccess, RowsReactor
+from mailismus.queue.providers.distributed.stores.cassandra.session import CassandraAccess
 from mailismus.queue.providers.distributed.stores.http.agent import HttpAgent
 from mailismus.queue.providers.distributed.stores.http.s3 import S3Dialect
 from mailismus.queue.providers.distributed.stores.http.sigv4 import SigningKey

@@ -9,11 +9,11 @@ from twisted.internet.defer import Deferred
 
 from mailismus.disk.worker import IWorker
 from mailismus.queue.providers.distributed.stores.cassandra import statements
+from mailismus.queue.providers.distributed.stores.cassandra.asking import RowsReactor
 from mailismus.queue.providers.distributed.stores.cassandra.session import (
     STORE,
     CassandraAccess,
     CassandraSession,
-    RowsReactor,
 )
 from mailismus.queue.providers.distributed.stores.failure import NotDone
 from mailismus.queue.providers.distributed.stores.libraries import require_packages

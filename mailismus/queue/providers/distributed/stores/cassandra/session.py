@@ -1,7 +1,9 @@
 """The driver's session: connected by a thread, asked and answered in the reactor's thread.
 
 *Rules*: the driver has a thread of its own for its sockets, and its calls that block (to connect, to prepare a statement)
-run in one of ours. Its own retries are off: who asks decides what is asked again.
+run in one of ours. Its own retries are off: who asks decides what is asked again, but for reads and writes that one node
+does not answer: another one is asked (`asking`). A node that leaves a heartbeat unanswered is taken for dead, and tried
+again each second. A statement is prepared at each node when it is first asked, so that no preparation waits for all nodes.
 """
 
 from __future__ import annotations
@@ -12,22 +14,21 @@ from typing import Any
 
 import attrs
 from twisted.internet.defer import Deferred, DeferredLock
-from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
 
 from mailismus.disk.worker import IWorker
+from mailismus.queue.providers.distributed.stores.cassandra.asking import Asking, NoAnswer, Rows, RowsReactor
 from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered, reason_of
 from mailismus.queue.providers.distributed.stores.libraries import load
 
 STORE = "cassandra"
 CONNECT_S = 5.0
 ANSWER_S = 5.0
+SCHEMA_S = 30.0
 PAUSE_S = 0.5
+HEARTBEAT_S = 2
+"""A connection that was silent for so long is sent a heartbeat."""
 NO_ROOM = "replica_disk_usage"
 """The guardrail that the database names where it refuses a write because its disks are almost full."""
-
-
-class RowsReactor(IReactorFromThreads, IReactorTime):
-    """The part of the reactor that is used."""
 
 
 @attrs.frozen
@@ -55,21 +56,21 @@ class CassandraSession:
         self._failed_at: float | None = None
         self._failure = ""
 
-    async def read(self, statement: str, values: Sequence[object]) -> list[dict[str, object]]:
+    async def read(self, statement: str, values: Sequence[object]) -> Rows:
         """The rows of the answer, all of them. Raises `NotDone`."""
         bound = (await self._prepare(statement)).bind(values)
         try:
-            return await self._execute(bound)
-        except Exception as error:
+            return await self._ask(bound)
+        except NoAnswer as error:
             raise NotDone(STORE, reason_of(error)) from error
 
     async def compare(self, statement: str, values: Sequence[object]) -> dict[str, object]:
         """The one row that answers a compare and set. Raises `NotDone` or `Unanswered`."""
         bound = (await self._prepare(statement)).bind(values)
         try:
-            rows = await self._execute(bound)
-        except Exception as error:
-            raise failure_of(error, may_be_done=True) from error
+            rows = await self._ask(bound, may_repeat=False)
+        except NoAnswer as error:
+            raise _failure_of_all(error, may_be_done=True) from error
         return rows[0]
 
     async def write(self, writes: Sequence[tuple[str, Sequence[object]]], *, is_one: bool) -> None:
@@ -83,17 +84,17 @@ class CassandraSession:
                 batch.add(statement)
             bound = [batch]
         try:
-            await self._execute(bound[0])
-        except Exception as error:
-            raise failure_of(error, may_be_done=False) from error
+            await self._ask(bound[0])
+        except NoAnswer as error:
+            raise _failure_of_all(error, may_be_done=False) from error
 
-    async def run(self, statement: str) -> list[dict[str, object]]:
+    async def run(self, statement: str) -> Rows:
         """Carry out a statement that changes the schema or asks the server itself. Raises `NotDone`."""
         await self.connect()
         simple = load("cassandra", "query").SimpleStatement(statement)
         try:
-            return await self._execute(simple, 30.0)
-        except Exception as error:
+            return await self._ask(simple, SCHEMA_S, may_repeat=False)
+        except NoAnswer as error:
             raise NotDone(STORE, reason_of(error)) from error
 
     async def connect(self) -> None:
@@ -151,7 +152,9 @@ class CassandraSession:
             protocol_version=4,
             connect_timeout=CONNECT_S,
             control_connection_timeout=ANSWER_S,
-            idle_heartbeat_interval=10,
+            idle_heartbeat_interval=HEARTBEAT_S,
+            idle_heartbeat_timeout=ANSWER_S,
+            prepare_on_all_hosts=False,
             **options,
         )
 
@@ -185,27 +188,30 @@ class CassandraSession:
         except Exception as error:
             raise NotDone(STORE, reason_of(error)) from error
 
-    def _execute(self, statement: Any, timeout_s: float = ANSWER_S) -> Deferred[list[dict[str, object]]]:
-        done: Deferred[list[dict[str, object]]] = Deferred()
-        asked = self._session.execute_async(statement, timeout=timeout_s)
-        rows: list[dict[str, object]] = []
+    async def _ask(self, statement: Any, patience_s: float = ANSWER_S, *, may_repeat: bool = True) -> Rows:
+        asking = Asking(self._reactor, self._session, self._hosts, _is_final)
+        return await asking.ask(statement, patience_s, may_repeat=may_repeat)
 
-        # Both are called in the driver's thread, once a page.
-        def on_page(page: list[dict[str, object]] | None) -> None:
-            rows.extend(page or ())
-            if asked.has_more_pages:
-                asked.start_fetching_next_page()
-            else:
-                self._reactor.callFromThread(done.callback, rows)
+    def _hosts(self) -> list[Any]:
+        """The nodes that are up."""
+        return [] if self._cluster is None else [host for host in self._cluster.metadata.all_hosts() if host.is_up]
 
-        asked.add_callbacks(on_page, lambda error: self._reactor.callFromThread(done.errback, error))
-        return done
+
+def _is_final(error: object) -> bool:
+    """Whether every node would say the same."""
+    return isinstance(error, (load("cassandra").InvalidRequest, load("cassandra", "protocol").SyntaxException))
+
+
+def _failure_of_all(failed: NoAnswer, *, may_be_done: bool) -> NotDone | Unanswered:
+    """How a write failed that one node or two were asked for: it was not done if all of them refused it."""
+    failures = [failure_of(error, may_be_done=may_be_done) for error in failed.errors]
+    return next((failure for failure in failures if isinstance(failure, Unanswered)), failures[-1])
 
 
 def failure_of(error: BaseException, *, may_be_done: bool) -> NotDone | Unanswered:
-    """How a write failed. Without a connection it was not sent: the driver sends nothing twice. The coordinator refuses
-    before it does anything where replicas are known to be down, where it is overloaded, and what it does not understand; of
-    a compare and set only the last is sure."""
+    """How a node failed a write. Without a connection it was not sent: the driver sends nothing twice. The coordinator
+    refuses before it does anything where replicas are known to be down, where it is overloaded, and what it does not
+    understand; of a compare and set only the last is sure."""
     cassandra, protocol = load("cassandra"), load("cassandra", "protocol")
     refusals: tuple[type[BaseException], ...] = (cassandra.InvalidRequest, protocol.SyntaxException)
     refusals += (load("cassandra", "cluster").NoHostAvailable,)

@@ -3,7 +3,8 @@
 *Rules*: a publish is done when the broker has confirmed it. The broker returns what it can't put into a queue before it
 confirms that; pika may blame another publish for it. So each message has a number, and the numbers of returned messages
 decide. What waits for a confirm when the channel ends, or for longer than `CONFIRM_S`, is unanswered; so is what the broker
-could not take over: some of its nodes may have it.
+could not take over: some of its nodes may have it. A connection by which nothing comes while a publish waits for its confirm
+is given up, for its node may be frozen: the next one is made elsewhere.
 """
 
 from __future__ import annotations
@@ -30,12 +31,20 @@ class _Message:
     is_durable: bool
 
 
+@attrs.frozen
+class _Sent:
+    confirm: Deferred[Any]
+    number: str
+    channel: Any
+    heard: int
+
+
 class Confirming:
     """Publishes of one client."""
 
     def __init__(self, reactor: IReactorTime, connection: RabbitConnection) -> None:
         self._reactor, self._connection = reactor, connection
-        self._line: deque[tuple[_Message, Deferred[tuple[Deferred[Any], str]]]] = deque()
+        self._line: deque[tuple[_Message, Deferred[_Sent]]] = deque()
         self._is_sending = False
         self._channel: Any = None
         self._exchanges: set[str] = set()
@@ -44,13 +53,12 @@ class Confirming:
 
     async def publish(self, exchange: str, queue: str, body: bytes, *, is_durable: bool) -> None:
         """Publish, and wait for the confirm. `exchange` empty: to a queue by its name. Raises `NotDone` or `Unanswered`."""
-        waiting: Deferred[tuple[Deferred[Any], str]] = Deferred()
+        waiting: Deferred[_Sent] = Deferred()
         self._line.append((_Message(exchange, queue, body, is_durable), waiting))
         if not self._is_sending:
             self._is_sending = True
             Deferred.fromCoroutine(self._send_all())
-        sent, number = await waiting
-        await self._confirm(sent, number, queue)
+        await self._confirm(await waiting, queue)
 
     async def _send_all(self) -> None:
         """Send what is in line, in its order: also what came while the channel was being opened. Never fails."""
@@ -64,7 +72,7 @@ class Confirming:
                 waiting.callback(result)
         self._is_sending = False
 
-    async def _send(self, message: _Message) -> tuple[Deferred[Any], str]:
+    async def _send(self, message: _Message) -> _Sent:
         channel = await self._open_channel(message.exchange)
         if self._connection.is_blocked:
             raise NotDone(STORE, "it has no memory or no disk left", is_full=True)
@@ -77,18 +85,22 @@ class Confirming:
             )
         except Exception as error:
             raise NotDone(STORE, reason_of(error)) from error
-        return sent, number
+        return _Sent(sent, number, channel, self._connection.heard)
 
-    async def _confirm(self, sent: Deferred[Any], number: str, queue: str) -> None:
+    async def _confirm(self, sent: _Sent, queue: str) -> None:
         exceptions = load("pika", "exceptions")
         try:
-            await within(self._reactor, sent, CONFIRM_S)
+            await within(self._reactor, sent.confirm, CONFIRM_S)
         except exceptions.UnroutableError:
             pass  # whose it was, `_returned` tells
+        except TimeoutError as error:
+            if sent.channel is self._channel:
+                self._connection.give_up(sent.heard)
+            raise Unanswered(STORE, reason_of(error)) from error
         except Exception as error:
             raise Unanswered(STORE, reason_of(error)) from error
-        if number in self._returned:
-            self._returned.discard(number)
+        if sent.number in self._returned:
+            self._returned.discard(sent.number)
             raise QueueMissing(STORE, f"there is no queue {queue}")
 
     async def _open_channel(self, exchange: str) -> Any:
