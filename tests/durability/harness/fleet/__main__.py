@@ -123,13 +123,14 @@ def try_services(options: argparse.Namespace) -> bool:
         kept_if_bad(made, place.logs, kept, seed) as shown,
     ):
         outcome, reactions = ServicesRound(made, plan, place.logs).play(todo, options.frozen)
-        shown.append(outcome)
+        slow = [one for one in reactions if one.is_slow(has_others=options.replicated)]
+        if not slow:
+            shown.append(outcome)
     doubled = {trouble.what: outcome.verdict.excused.get(at, 0) for at, trouble in enumerate(outcome.troubles)}
     for reaction in reactions:
         add_to(options.record, {**attrs.asdict(reaction), "doubled": doubled[f"{reaction.deed} {reaction.service}"]})
     add_to(options.record, {"services": True, "replicated": options.replicated, "seed": seed, **figures(outcome)})
     tell(outcome)
-    slow = [one for one in reactions if one.is_slow(has_others=options.replicated)]
     for one in slow:
         print(f"slow: {one}")
     return outcome.is_good and not slow
