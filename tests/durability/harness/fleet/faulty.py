@@ -56,7 +56,7 @@ def ack_early() -> None:
     async def settle_early(self: ShareSettling, spool_id: SpoolId, settled: Settled) -> bool:
         known = self._hand.index.messages.get(spool_id)
         for held in set(known.shares.values()) if known is not None else ():
-            for delivered in list(held.deliveries):
+            for delivered in held.take_deliveries():  # once: a second ack would close the channel
                 delivered.ack()
         return await settle(self, spool_id, settled)
 
