@@ -235,8 +235,8 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
     ),
     "shared: a lease is sure from the begin of its renewal on": shared(
         "identity/lease",
-        "        if found is None:\n            self._sure_until = begun + SURE_S\n",
-        "        if found is None:\n            self._sure_until = self.elapsed() + SURE_S\n",
+        "            self._sure_until = begun + SURE_S\n            return True\n",
+        "            self._sure_until = self.elapsed() + SURE_S\n            return True\n",
     ),
     "shared: a lease is sure for a while alone": shared(
         "identity/lease", "        return self.elapsed() < self._sure_until\n", "        return self._sure_until > 0\n"
@@ -245,7 +245,9 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "identity/lease", "            if name == self._server:\n", "            if False:\n"
     ),
     "shared: what moves on is claimed": shared(
-        "settle/settling", "        if not moving or held.basis is Basis.CLAIM:\n", "        if True:\n"
+        "settle/settling",
+        "        owned = await self._surely(lambda: self._owning.claim(held))\n        if owned is Owned.NOW:",
+        "        owned = Owned.STILL\n        if owned is Owned.NOW:",
     ),
     "shared: what moves on is read behind its claim": shared(
         "settle/settling",
