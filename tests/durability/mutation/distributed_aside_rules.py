@@ -82,7 +82,7 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
         "hand/held", "held.name == name and number not in self.out", "held.name == name"
     ),
     "shared: the due row of what was carried goes": shared(
-        "settle/settling", "                if batch.is_closed:\n", "                if False:\n"
+        "settle/settling", "        if batch.is_closed and share.due_at > now + SLOT_S:\n", "        if False:\n"
     ),
     "shared: a young content is not swept": shared(
         "sweep/sweeping", "int(found[1]) < now // DAY_S - 1", "int(found[1]) < now // DAY_S + 9"

@@ -13,7 +13,7 @@ The content goes when the message is over by a durable mark, and the trigger is 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 from uuid import UUID
@@ -174,19 +174,17 @@ class ShareSettling:
             for batch in await self.begin(spool_id, {entry.number: _same(entry, share) for entry in entries}):
                 with self.counting(batch):
                     begun = self._clock.elapsed()
-                    await self.write_surely(batch.writes)
+                    await self.write_surely([*batch.writes, *self._forgotten_due_row(share, batch)])
                     await self.complete(spool_id, batch, late=self._clock.elapsed() - begun > LATE_S)
                     moved += len(batch.ended)
-                if batch.is_closed:
-                    await self._forget_due_row(share)
             return moved
 
-    async def _forget_due_row(self, share: Share) -> None:
-        """Have the row go by which a share waited that has moved, unless its slot goes soon."""
+    def _forgotten_due_row(self, share: Share, batch: SettleBatch) -> Iterator[Write]:
+        """Has the row go by which a share waited that moves with this batch, unless its slot goes soon."""
         now = self._clock.now()
-        if share.due_at > now + SLOT_S:
+        if batch.is_closed and share.due_at > now + SLOT_S:
             due = due_share(share.name, share.due_at, now, self._clock.epoch())
-            await self.write_surely([attrs.evolve(due_row(due, now), ttl_s=SLOT_S)])
+            yield attrs.evolve(due_row(due, now), ttl_s=SLOT_S)
 
     async def bring_ours(self, share: Share, numbers: Collection[int], *, is_told: bool = True) -> bool:
         """As `bring_of`, of a share whose rows were read, and that is claimed before. False: another server has it. Raises
