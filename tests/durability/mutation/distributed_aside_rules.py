@@ -30,7 +30,7 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     ),
     "shared: what a dead server gave back is published at once": shared(
         "due/firing",
-        "        return due.kind is DueKind.GIVEN_BACK and not self.is_others(due) and due.writer != self._lease.epoch\n",
+        "        return due.kind is DueKind.GIVEN_BACK and not self._is_others(due) and due.writer != self._lease.epoch\n",
         "        return False\n",
     ),
     "shared: the browse start stops at what lives": shared(

@@ -44,11 +44,11 @@ def make_probes(stores: Stores, circuits: Circuits, epoch_row: Callable[[], Put 
         await stores.objects.put(key, WholeBody(bytes(FULL_BYTES)))
         await stores.objects.remove(key)
 
+    without_broker = "mail is accepted and waits in the database"
+    without_rows = "mail is refused, nothing is tried, and outcomes wait"
     return {
-        circuits.broker: Probe(
-            ask_broker, "mail is accepted and waits in the database", "mail is accepted and waits in the database"
-        ),
-        circuits.rows: Probe(ask_rows, *["mail is refused, nothing is tried, and outcomes wait"] * 2),
+        circuits.broker: Probe(ask_broker, without_broker, without_broker),
+        circuits.rows: Probe(ask_rows, without_rows, without_rows),
         circuits.objects: Probe(
             ask_objects, "mail is refused, and nothing is tried", "mail is refused; what is there is delivered"
         ),

@@ -22,11 +22,12 @@ from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.format.due import DueKind, due_row, due_share
 from mailismus.queue.providers.distributed.format.ids import ShareIds
 from mailismus.queue.providers.distributed.format.marks import trigger_of
-from mailismus.queue.providers.distributed.format.share import Share, ShareName
+from mailismus.queue.providers.distributed.format.share import ShareName
 from mailismus.queue.providers.distributed.format.tables import queue_of
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.waiting import WAIT_S
+from mailismus.queue.providers.distributed.settle.plan import stays_with_maker
 from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.stores.together import together
 
@@ -123,7 +124,7 @@ class Hurrying:
         found = (_hastened(latest, area, one.attempts, one.due_at) for one in away)
         times = [until for until in found if until is not None]
         if times:
-            first = now + WAIT_S if _has_maker(living.share) else now
+            first = now + WAIT_S if stays_with_maker(living.share) else now
             await self._wait_until(living.share.name, max(first, min(times)), now)
 
     async def _wait_until(self, name: ShareName, until: float, now: float) -> None:
@@ -134,11 +135,6 @@ class Hurrying:
         due = due_share(name, until, now, self._epoch(), kind)
         await self._stores.rows.write([due_row(due, now)])
         self._firing.add([due])
-
-
-def _has_maker(share: Share) -> bool:
-    """Whether the server that made it may have it without a claim."""
-    return share.area is Area.BOUNCES and share.due_at <= share.enqueued_at
 
 
 def _hastened(latest: Latest, area: Area, attempts: int | None, due_at: float) -> float | None:

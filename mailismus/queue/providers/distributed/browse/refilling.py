@@ -26,7 +26,7 @@ from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.format.tables import DEAD, PROBE_TOPIC, QUEUES, queue_of
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.identity.tasks import REFILL, ServerTasks, want
-from mailismus.queue.providers.distributed.settle.plan import HEIR_S
+from mailismus.queue.providers.distributed.settle.plan import HEIR_S, stays_with_maker
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.stores import Stores
 from mailismus.queue.providers.distributed.stores.together import together
@@ -137,7 +137,7 @@ class Refilling:
 
 
 def _has_heir(share: Share, now: float) -> bool:
-    return share.area is Area.BOUNCES and share.enqueued_at > now - HEIR_S
+    return stays_with_maker(share) and share.enqueued_at > now - HEIR_S
 
 
 def _area_of(name: str) -> Area | None:

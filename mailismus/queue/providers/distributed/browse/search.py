@@ -134,16 +134,14 @@ class Searching:
         if room <= 0:
             page.end_at(page.cursor or cursor)
             return False
-        before = _before(name)
-        if is_whole and page.messages and len(entries) > room:
-            page.end_at(attrs.evolve(cursor, place=share.name.place, after=before, within=name, number=0))
-            return False
-        some = entries[:room]
-        page.messages.append(message.with_entries(some))
-        page.shares.append(living)
-        page.end_at(None)
+        some = [] if is_whole and page.messages and len(entries) > room else entries[:room]
+        if some:
+            page.messages.append(message.with_entries(some))
+            page.shares.append(living)
+            page.end_at(None)
         if len(entries) >= room:
-            page.end_at(attrs.evolve(cursor, place=share.name.place, after=before, within=name, number=some[-1].number))
+            number = some[-1].number if some else 0
+            page.end_at(attrs.evolve(cursor, place=share.name.place, after=_before(name), within=name, number=number))
             return False
         return True
 

@@ -1,12 +1,11 @@
 """Reads slots of due rows, publishes shares at their time, and removes slots that have passed.
 
 *Rules*: each server publishes what it wrote; what others wrote once their leases are void. Who began since the leases were
-looked at is taken to run. A slot is removed when all of
-it was published, durably, and `LATE_S` are over: a row that was begun to be written in time is there by then. Until then a
-slot is read again each minute. Of rows whose writer has a lease another server does not know whether they were published: if
-it is the one that removes their slot, it publishes them before, once more. What was given back by a server that is gone is
-published at once; a bounce of one that was started anew a moment ago `REPLAYED_S` later: a report of its may be on its way
-into the database, and would be the first of two.
+looked at is taken to run. A slot is removed when all of it was published, durably, and `LATE_S` are over: a row that was
+begun to be written in time is there by then. Until then a slot is read again each minute. Of rows whose writer has a lease
+another server does not know whether they were published: if it is the one that removes their slot, it publishes them
+before, once more. What was given back by a server that is gone is published at once; a bounce of one that was started anew
+a moment ago `REPLAYED_S` later: a report of its may be on its way into the database, and would be the first of two.
 """
 
 from __future__ import annotations
@@ -113,13 +112,13 @@ class Firing:
             self._set_timer()
             self._read_again()  # there may be rows that were written since
 
-    def is_others(self, due: DueShare) -> bool:
+    def _is_others(self, due: DueShare) -> bool:
         """Whether another server wrote a row that runs, and publishes it."""
         return self._others.runs(due.writer)
 
     def _is_early(self, due: DueShare) -> bool:
         """Whether it was given back by a server that is gone."""
-        return due.kind is DueKind.GIVEN_BACK and not self.is_others(due) and due.writer != self._lease.epoch
+        return due.kind is DueKind.GIVEN_BACK and not self._is_others(due) and due.writer != self._lease.epoch
 
     def _early_at(self, due: DueShare) -> float:
         """When what was given back by a server that is gone is published."""
@@ -128,7 +127,7 @@ class Firing:
 
     def _learn(self, schedule: AreaSchedule, due: DueShare) -> None:
         early_at = self._early_at(due) if self._is_early(due) else None
-        schedule.add(due, is_ours=not self.is_others(due), early_at=early_at)
+        schedule.add(due, is_ours=not self._is_others(due), early_at=early_at)
 
     def next_due(self, area: Area) -> float | None:
         """As `IQueue.next_due`, of what waits in rows."""
@@ -252,14 +251,7 @@ class Firing:
                     schedule.note_slot(slot)
                 for due in rows:
                     if self._is_early(due):
-                        await self._publish_early(due)
-
-    async def _publish_early(self, due: DueShare) -> None:
-        wait_s = self._early_at(due) - self._now()
-        if wait_s > 0:
-            self._reactor.callLater(wait_s, self._publish, due)
-        else:
-            await self._publish(due)
+                        schedule.add_early(due, self._early_at(due))
 
     async def _rows_of(self, area: Area, slot: float) -> list[DueShare]:
         found: list[DueShare] = []

@@ -53,6 +53,10 @@ class AreaSchedule:
             else:
                 self._of_others[due.key] = due
 
+    def add_early(self, due: DueShare, at: float) -> None:
+        """A row is there, of a slot that was not read one by one: it is published then."""
+        self._publish(due, at)
+
     def _publish(self, due: DueShare, at: float) -> None:
         self._unpublished[due.key] = due
         heapq.heappush(self._near, (at, due.name.enqueue_id, next(self._numbers), due))
