@@ -19,6 +19,7 @@ The modules, bottom first:
     seat        which node of a service it is, and what its nodes have in common
     node        one process of a service: started, signalled, killed with the keeper
     front       a TCP port before a service, where its answers can be slowed down
+    asking      one question to what listens at a port
     service     what every service can do: start, stop, kill, freeze, thaw, slow, fill, wipe, restart
     rabbitmq    a node of RabbitMQ
     role        a user of Cassandra who is no superuser

@@ -7,14 +7,10 @@ The words are those of the native protocol, version 4: no driver is needed to st
 from __future__ import annotations
 
 import struct
-from typing import cast
 
 from twisted.internet.defer import Deferred
-from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
-from twisted.internet.error import ConnectError
-from twisted.internet.interfaces import ITCPTransport
-from twisted.internet.protocol import Protocol
 
+from tests.services.asking import Question, ask
 from tests.services.front import FrontReactor
 
 FIRST = b"cassandra"
@@ -39,15 +35,16 @@ def _conversation(username: str, password: str) -> dict[int, bytes]:
     }
 
 
-class _Making(Protocol):
-    """The result: whether it was made, or was there."""
+class _Making(Question):
+    """The answer: whether it was made, or was there."""
 
-    def __init__(self, username: str, password: str, result: Deferred[bool]) -> None:
-        self._words, self._result, self._heard = _conversation(username, password), result, b""
+    def __init__(self, username: str, password: str, answer: Deferred[bool]) -> None:
+        super().__init__(answer)
+        self._words = _conversation(username, password)
 
     def connectionMade(self) -> None:
         words = [struct.pack(">H", len(word)) + word for word in (b"CQL_VERSION", b"3.0.0")]
-        self._say(_frame(_STARTUP, struct.pack(">H", 1) + b"".join(words)))
+        self.say(_frame(_STARTUP, struct.pack(">H", 1) + b"".join(words)))
 
     def dataReceived(self, data: bytes) -> None:
         self._heard += data
@@ -59,34 +56,17 @@ class _Making(Protocol):
             if kind not in self._words:
                 self._end(is_made=kind == _RESULT)
                 return
-            self._say(self._words[kind])
+            self.say(self._words[kind])
 
     def connectionLost(self, reason: object = None) -> None:
         self._end(is_made=False)
 
-    def leave(self) -> None:
-        """Hear nothing more."""
-        cast(ITCPTransport, self.transport).abortConnection()
-
-    def _say(self, words: bytes) -> None:
-        cast(ITCPTransport, self.transport).write(words)
-
     def _end(self, *, is_made: bool) -> None:
-        if not self._result.called:
-            self._result.callback(is_made)
+        if not self._answer.called:
+            self._answer.callback(is_made)
             self.leave()
 
 
 async def make_role(reactor: FrontReactor, address: tuple[str, int], username: str, password: str) -> bool:
     """Make it, where it is not there. Return whether it is there now."""
-    result: Deferred[bool] = Deferred()
-    endpoint = TCP4ClientEndpoint(reactor, *address, timeout=ANSWER_S)
-    try:
-        making = await connectProtocol(endpoint, _Making(username, password, result))  # type: ignore[no-untyped-call]  # Twisted's
-    except ConnectError:
-        return False
-    late = reactor.callLater(ANSWER_S, making.leave)
-    is_made = await result
-    if late.active():
-        late.cancel()
-    return is_made
+    return await ask(reactor, address, ANSWER_S, lambda answer: _Making(username, password, answer))

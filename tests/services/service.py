@@ -10,15 +10,12 @@ import signal
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from twisted.internet.defer import Deferred
-from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
-from twisted.internet.error import ConnectError
-from twisted.internet.interfaces import ITCPTransport
-from twisted.internet.protocol import Protocol
 from twisted.internet.task import deferLater
 
+from tests.services.asking import Question, ask
 from tests.services.front import LOOPBACK, Front, FrontReactor
 from tests.services.node import Node
 from tests.services.seat import Seat
@@ -222,13 +219,13 @@ class Service(ABC):
         await self.until(has_ended, patience_s, f"{node.name} did not end")
 
 
-class _Probe(Protocol):
+class _Probe(Question):
     def __init__(self, words: bytes, well: bytes, answer: Deferred[bool]) -> None:
-        self._words, self._well, self._answer, self._heard = words, well, answer, b""
+        super().__init__(answer)
+        self._words, self._well = words, well
 
     def connectionMade(self) -> None:
-        assert self.transport is not None
-        self.transport.write(self._words)
+        self.say(self._words)
 
     def dataReceived(self, data: bytes) -> None:
         self._heard += data
@@ -239,21 +236,7 @@ class _Probe(Protocol):
         if not self._answer.called:
             self._answer.callback(self._heard.startswith(self._well))
 
-    def leave(self) -> None:
-        """Hear nothing more."""
-        cast(ITCPTransport, self.transport).abortConnection()
-
 
 async def probe(reactor: FrontReactor, address: tuple[str, int], words: bytes, well: bytes) -> bool:
     """Whether what listens there answers so within `PROBE_S`."""
-    answer: Deferred[bool] = Deferred()
-    endpoint = TCP4ClientEndpoint(reactor, *address, timeout=PROBE_S)
-    try:
-        probing = await connectProtocol(endpoint, _Probe(words, well, answer))  # type: ignore[no-untyped-call]  # Twisted's
-    except ConnectError:
-        return False
-    late = reactor.callLater(PROBE_S, probing.leave)
-    is_well = await answer
-    if late.active():
-        late.cancel()
-    return is_well
+    return await ask(reactor, address, PROBE_S, lambda answer: _Probe(words, well, answer))
