@@ -344,11 +344,11 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "browse/hurry", "now + WAIT_S if area is Area.BOUNCES else now", "now"
     ),
     "shared: a clock set back hastens no bounce that its maker has": shared(
-        "browse/hurry", "now + WAIT_S if _has_maker(living.share) else now", "now"
+        "browse/hurry", "now + WAIT_S if stays_with_maker(living.share) else now", "now"
     ),
     "shared: new mail that is hastened is suspect": shared("browse/hurry", "is_suspect=is_new", "is_suspect=False"),
     "shared: what a start finds far ahead waits for a report on its way": shared(
-        "due/firing", "        if wait_s > 0:\n", "        if False:\n"
+        "due/firing", "schedule.add_early(due, self._early_at(due))", "schedule.add_early(due, 0.0)"
     ),
     "shared: what was delivered waits for no claim": shared(
         "settle/settling", "        await self._claim_ahead(spool_id, settled)\n", ""
@@ -372,9 +372,7 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "        if is_bounce and not held.here and not await self._bounces.leads(held.name):\n",
         "        if False:\n",
     ),
-    "shared: a bounce stays with its maker": shared(
-        "settle/plan", "    if share.area is Area.BOUNCES and share.due_at <= now:\n", "    if False:\n"
-    ),
+    "shared: a bounce stays with its maker": shared("settle/plan", "    if stays_with_maker(share):\n", "    if False:\n"),
     "shared: what is given back for long leaves the hand": shared(
         "hand/giving_back", "        if not_before - self._now() <= LONG_S:\n", "        if True:\n"
     ),
