@@ -16,6 +16,7 @@ from mailismus.queue.providers.distributed.format.marks import trigger_of
 from mailismus.queue.providers.distributed.format.tables import DELETED, DUE, ENQUEUED
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.hand.loading import NEW_AT_A_TIME, OTHERS_AT_A_TIME
+from mailismus.queue.providers.distributed.hand.owning import CLAIM_AFTER_S
 from mailismus.queue.providers.distributed.hand.waiting import WAIT_S
 from mailismus.queue.providers.distributed.stores.objects import IBody
 from mailismus.queue.providers.distributed.stores.rows import Write
@@ -162,10 +163,13 @@ def reports(*nodes: Node) -> list[QueueId]:
     return [queue_id for node in nodes for queue_id in node.take_ids()]
 
 
+@pytest.mark.parametrize("is_claimed", [False, True])
 def test_a_report_is_refused_where_its_server_stood_still_behind_its_content(
-    servers: Servers, first: Node, second: Node, monkeypatch: pytest.MonkeyPatch
+    servers: Servers, first: Node, second: Node, monkeypatch: pytest.MonkeyPatch, *, is_claimed: bool
 ) -> None:
     entry, one, other = bounced(first, second)
+    if is_claimed:
+        servers.advance(CLAIM_AFTER_S + 2)
     put = one.clients.objects.put
 
     def put_and_freeze(key: str, body: IBody) -> Deferred[None]:

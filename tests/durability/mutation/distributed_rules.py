@@ -71,10 +71,10 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "            if sum(len(batch.ended) for _, batch in batches) < sum(map(len, settled.values())):\n",
         "            if False:\n",
     ),
-    "shared: a report is refused whose bounces are not here": shared(
+    "shared: a report is refused under a lease that is not sure": shared(
         "assembly",
         "        return lease.is_sure and hand.may_try(spool_id, terms.elapsed())\n",
-        "        return spool_id not in hand.index.messages or hand.may_try(spool_id, terms.elapsed())\n",
+        "        return hand.may_try(spool_id, terms.elapsed())\n",
     ),
     "shared: who began since the last look is taken to run": shared(
         "identity/lease", "        return epoch in self.live or epoch > self.newest\n", "        return epoch in self.live\n"
