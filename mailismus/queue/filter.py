@@ -176,24 +176,24 @@ def _area(word: str, value: str) -> Area:
 
 
 def _sender(word: str, value: str, now: float) -> Predicate:
-    matches = _glob(value)
+    matches = _glob(word, value)
     return lambda message, entry: matches(message.sender)
 
 
 def _recipient(word: str, value: str, now: float) -> Predicate:
-    matches = _glob(value)
+    matches = _glob(word, value)
     return lambda message, entry: matches(entry.final_recipient)
 
 
 def _domain(word: str, value: str, now: float) -> Predicate:
     if not value.isascii():
         value = (to_ascii_domain(_bytes(value)) or _bytes(value)).decode("utf-8", "surrogateescape")
-    matches = _glob(value)
+    matches = _glob(word, value)
     return lambda message, entry: matches(domain_of(entry.final_recipient))
 
 
 def _client(word: str, value: str, now: float) -> Predicate:
-    matches = _glob(value)
+    matches = _glob(word, value)
     return lambda message, entry: matches(message.client)
 
 
@@ -222,6 +222,14 @@ def _reply(word: str, value: str, now: float) -> Predicate:
     return lambda message, entry: entry.reply is not None and part in bytes(entry.reply).lower()
 
 
+_VALUES = {
+    "sender=": "sender=joe@*, or 'sender=<>' for reports, whose sender is empty",
+    "recipient=": "recipient=joe@*",
+    "domain=": "domain=example.org",
+    "client=": "client=192.0.2.7",
+}
+"""What to write in place of a word without a value."""
+
 _TESTS: dict[str, Callable[[str, str, float], Predicate]] = {
     "sender": _sender,
     "recipient": _recipient,
@@ -241,9 +249,11 @@ def _seconds(word: str, value: str) -> float:
         raise FilterError(f"{_quoted(word)}: {error}") from None
 
 
-def _glob(value: str) -> Callable[[bytes], bool]:
-    """Return a predicate of addresses. `<>` is the null reverse-path, as is `sender=` without a value. Brackets are no sets
-    of characters here: they belong to address literals."""
+def _glob(word: str, value: str) -> Callable[[bytes], bool]:
+    """Return a predicate of addresses. `<>` is the null reverse-path. Brackets are no sets of characters here: they belong
+    to address literals."""
+    if not value:  # as of a script whose variable is not set: it must not act on all reports
+        raise FilterError(f"{word}: write a value, as in {_VALUES[word]}")
     if value == "<>":
         value = ""
     pattern = fnmatch.translate(value.replace("[", "[[]"))

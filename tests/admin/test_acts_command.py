@@ -78,6 +78,21 @@ def test_a_hold_says_what_it_concerns_and_what_it_did(
     assert areas(acting) == {"incoming": 3}
 
 
+def test_a_message_with_entries_in_two_areas_is_one_message(
+    world: World, acting: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert acting.task._sessions.acts is not None
+    acting.task._sessions.acts.reload(KeepSettings(60.0, 1))
+    acting.put(b"a@x.example", b"b@y.example")
+    assert world.run("queue", "hold", "domain=x.example", "--reason", "sick") == 0
+    assert areas(acting) == {"hold": 1, "incoming": 1}
+    capsys.readouterr()
+    assert world.run("queue", "delete", "sender=*", "--reason", "spam", "--dry-run") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "2 entries of 1 message match"
+    assert lines[-1].startswith("1 B of 1.0 kB are kept")
+
+
 def test_json_tells_of_what_is_held(world: World, acting: Running, capsys: pytest.CaptureFixture[str]) -> None:
     acting.put(b"a@x.example")
     world.run("queue", "hold", "--all", "--reason", "sick")

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.model.noted import NotedEntry
 from mailismus.admin.model.tally import Tally
+from mailismus.admin.protocol.acting import decode_concerned, encode_concerned
 from mailismus.admin.protocol.wire import (
     Request,
     WireError,
@@ -148,6 +149,21 @@ def test_a_tally_counts_messages_once_in_each_area() -> None:
         },
         True,
     )
+    assert tally.whole() == AreaCount(6, 3, 4007)
+
+
+@pytest.mark.parametrize("room", [None, 0, 7])
+def test_counts_of_a_preview_survive(room: int | None) -> None:
+    assert decode_concerned(decode(encode_concerned(AreaCount(3, 2, 1), room))) == (AreaCount(3, 2, 1), room)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{}, {"counts": [1, 1, 1]}, {"room": None}, {"counts": [1, 1], "room": "x"}, {"counts": [1, 1, 1, 1], "room": 0}],
+)
+def test_wrong_counts_of_a_preview_are_refused(value: dict[str, object]) -> None:
+    with pytest.raises(WireError):
+        decode_concerned(value)
 
 
 def test_gaps_survive_and_stand_in_an_error_that_an_older_client_understands() -> None:

@@ -7,35 +7,30 @@ from collections.abc import Generator, Sequence
 import attrs
 
 from mailismus.admin.client.source import QueueSource
-from mailismus.admin.protocol.acting import ACT, ACTS, PREVIEW, RESUME, UNDO, ShownAct, decode_act, decode_room, encode_order
-from mailismus.admin.protocol.wire import Request, WireError, decode_row, decode_summary
+from mailismus.admin.protocol.acting import (
+    ACT,
+    ACTS,
+    PREVIEW,
+    RESUME,
+    UNDO,
+    ShownAct,
+    decode_act,
+    decode_concerned,
+    encode_order,
+)
+from mailismus.admin.protocol.wire import Request, WireError, decode_row
 from mailismus.queue.acts.act import ActKind
-from mailismus.queue.interface import Summary
+from mailismus.queue.interface import AreaCount
 
 
 @attrs.frozen
 class Preview:
-    """What an act would concern. `domains`: name and number of entries, most entries first. `room_bytes`: of a deletion,
-    how much may be kept (0: nothing is); None: all."""
+    """What an act would concern. `concerned`: counts over all areas. `domains`: name and number of entries, most entries
+    first. `room_bytes`: of a deletion, how much may be kept (0: nothing is); None: all."""
 
-    summary: Summary
+    concerned: AreaCount
     domains: tuple[tuple[bytes, int], ...]
-    room_bytes: int | None = None
-
-    @property
-    def entries(self) -> int:
-        """All entries."""
-        return sum(count.entries for count in self.summary.areas.values())
-
-    @property
-    def messages(self) -> int:
-        """Their messages; one with entries in two areas counts in both."""
-        return sum(count.messages for count in self.summary.areas.values())
-
-    @property
-    def stored_bytes(self) -> int:
-        """Their contents as stored."""
-        return sum(count.stored_bytes for count in self.summary.areas.values())
+    room_bytes: int | None
 
 
 def preview(source: QueueSource, kind: ActKind, words: Sequence[str], to: str = "") -> Preview:
@@ -43,10 +38,8 @@ def preview(source: QueueSource, kind: ActKind, words: Sequence[str], to: str = 
     lines = list(source.ask(Request(PREVIEW, tuple(words), order=encode_order(kind, to=to))))
     if not lines:
         raise WireError("the server gave no counts")
-    summary, rest = decode_summary(lines[0]), lines[1:]
-    room_bytes = decode_room(rest[0]) if rest else None
-    rows = [decode_row(line) for line in (rest if room_bytes is None else rest[1:])]
-    return Preview(summary, tuple((name, counts[0]) for name, counts in rows), room_bytes)
+    concerned, room_bytes = decode_concerned(lines[0])
+    return Preview(concerned, tuple((name, counts[0]) for name, counts in map(decode_row, lines[1:])), room_bytes)
 
 
 def act(

@@ -32,6 +32,7 @@ from mailismus.observe.amounts import moment, size
 from mailismus.observe.text import shown
 from mailismus.queue.acts.act import UNDOABLE, ActKind, ActState
 from mailismus.queue.filter import ARRIVAL_FORMS, FilterError, parse_arrival_filter
+from mailismus.queue.interface import AreaCount
 from mailismus.queue.redirect import is_address, parse_target
 
 ASK_FROM = 100
@@ -123,7 +124,7 @@ def _act(kind: ActKind, source: QueueSource, arguments: argparse.Namespace, out:
         raise StartError(os.EX_IOERR, f"queue {kind.value}: its reader is gone, so nothing was changed") from None
     if arguments.dry_run:
         return
-    concerned = min(found.entries, arguments.limit or found.entries)
+    concerned = min(found.concerned.entries, arguments.limit or found.concerned.entries)
     if concerned > ASK_FROM and not arguments.yes and not _is_wanted(kind, concerned, out):
         out.write("Nothing was changed.\n")
         return
@@ -142,24 +143,25 @@ def _hold_incoming(source: QueueSource, arguments: argparse.Namespace, out: Text
 
 
 def _preview_lines(found: Preview, limit: int | None) -> Iterator[str]:
-    yield f"{_count(found.entries, 'entry', 'entries')} of {_count(found.messages, 'message', 'messages')} match"
-    for name, count in found.domains[:MOST_DOMAINS]:
-        yield f"{count:>10}  {shown(name)}"
+    count = found.concerned
+    yield f"{_count(count.entries, 'entry', 'entries')} of {_count(count.messages, 'message', 'messages')} match"
+    for name, entries in found.domains[:MOST_DOMAINS]:
+        yield f"{entries:>10}  {shown(name)}"
     if len(found.domains) > MOST_DOMAINS:
-        rest = sum(count for _, count in found.domains[MOST_DOMAINS:])
+        rest = sum(entries for _, entries in found.domains[MOST_DOMAINS:])
         yield f"{rest:>10}  (in {len(found.domains) - MOST_DOMAINS} more domains)"
-    if limit is not None and limit < found.entries:
+    if limit is not None and limit < count.entries:
         yield f"at most {limit} of them, by --limit"
-    if found.room_bytes is not None and found.entries:
-        yield from _loss_lines(found, found.room_bytes, limit)
+    if found.room_bytes is not None and count.entries:
+        yield from _loss_lines(count, found.room_bytes, limit)
 
 
-def _loss_lines(found: Preview, room_bytes: int, limit: int | None) -> Iterator[str]:
+def _loss_lines(count: AreaCount, room_bytes: int, limit: int | None) -> Iterator[str]:
     """Say before a deletion what of it no undoing brings back."""
     if not room_bytes:
         yield "nothing of it is kept, by <undo> and <undospace>: it is gone at once, and can't be undone"
-    elif room_bytes < found.stored_bytes and (limit is None or limit >= found.entries):
-        kept, whole = size(room_bytes), size(found.stored_bytes)
+    elif room_bytes < count.stored_bytes and (limit is None or limit >= count.entries):
+        kept, whole = size(room_bytes), size(count.stored_bytes)
         yield f"{kept} of {whole} are kept, by <undospace>: the rest is gone at once, and can't be undone"
 
 

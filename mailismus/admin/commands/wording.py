@@ -15,7 +15,8 @@ FILTERS = """\
 A FILTER chooses entries; of several all must match:
   ID                 a message (000000010000002A) or one recipient of it
                      (000000010000002A-2), as `queue list` shows them
-  sender=GLOB        the envelope's sender; 'sender=<>' is that of reports
+  sender=GLOB        the envelope's sender; 'sender=<>' is the empty one, of
+                     reports, which lists show as MAILER-DAEMON
   recipient=GLOB     a recipient's address
   domain=GLOB        the domain of a recipient
   client=GLOB        the IP address that the message came from

@@ -2,7 +2,7 @@
 
 | verb | request | answer lines |
 |---|---|---|
-| `preview` | FILTER, `"order": {"kind", "to"}` | counts of what it would concern, for a deletion the room, the domains |
+| `preview` | FILTER, `"order": {"kind", "to"}` | counts of what it would concern, the room for a deletion; then domains |
 | `act` | FILTER, limit, `"order": {"kind", "reason", "for", "to"}` | the act, again and again until it is over |
 | `acts` | | the acts, a line each |
 | `undo`, `resume` | the name of an act in place of the FILTER | the act, again and again, as above |
@@ -17,9 +17,11 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from mailismus.admin.protocol.fields import count_of, list_of
 from mailismus.admin.protocol.wire import Refusal, WireError, encode
 from mailismus.mail.ids import parse_act_name
 from mailismus.queue.acts.act import Act, ActKind, ActState, Order
+from mailismus.queue.interface import AreaCount
 from mailismus.queue.redirect import parse_target
 
 PREVIEW, ACT, ACTS, UNDO, RESUME = "preview", "act", "acts", "undo", "resume"
@@ -54,19 +56,19 @@ def decode_order(order: Mapping[str, object], words: Sequence[str], limit: int |
     return Order(known, uid, tuple(words), reason, limit, for_s, to)
 
 
-def encode_room(room_bytes: int) -> bytes:
-    """Return the line that says how many bytes of deleted mail may be kept; 0: nothing is."""
-    return encode({"room": room_bytes})
+def encode_concerned(count: AreaCount, room_bytes: int | None) -> bytes:
+    """Return the line of what an act would concern, over all areas. `room_bytes`: how much of deleted mail may be kept (0:
+    nothing); None: all."""
+    return encode({"counts": attrs.astuple(count), "room": room_bytes})
 
 
-def decode_room(value: Mapping[str, object]) -> int | None:
-    """Return the bytes of such a line; None: it is another line. Raises `WireError`."""
-    if "room" not in value:
-        return None
-    room_bytes = value["room"]
-    if not isinstance(room_bytes, int) or isinstance(room_bytes, bool):
-        raise WireError("a room is not as it should be")
-    return room_bytes
+def decode_concerned(value: Mapping[str, object]) -> tuple[AreaCount, int | None]:
+    """Return what `encode_concerned` wrote. Raises `WireError`."""
+    try:
+        room = value["room"]
+        return AreaCount(*map(count_of, list_of(value["counts"]))), None if room is None else count_of(room)
+    except (KeyError, TypeError, ValueError):
+        raise WireError("counts are not as they should be") from None
 
 
 def _decode_target(value: object) -> str:

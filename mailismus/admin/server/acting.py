@@ -19,9 +19,9 @@ from mailismus.admin.protocol.acting import (
     decode_name,
     decode_order,
     encode_act,
-    encode_room,
+    encode_concerned,
 )
-from mailismus.admin.protocol.wire import Refusal, Request, encode_row, encode_summary
+from mailismus.admin.protocol.wire import Refusal, Request, encode_row
 from mailismus.admin.server.answers import LookableQueue, Search, VerbAnswer
 from mailismus.errors import StartError
 from mailismus.queue.acts.act import Act, ActKind
@@ -38,7 +38,7 @@ ROWS = 100
 
 
 class PreviewAnswer:
-    """Counts of what an act would concern: by area, then by domain, most entries first. `room_bytes`: how much of it may be
+    """Counts of what an act would concern: in all, then by domain, most entries first. `room_bytes`: how much of it may be
     kept; None: all."""
 
     def __init__(self, queue: LookableQueue, wanted: Filter, now: float, room_bytes: int | None = None) -> None:
@@ -58,8 +58,7 @@ class PreviewAnswer:
         if not self._search.is_over:
             return []
         self._rows = list(self._count.shape().rows)
-        room = [] if self._room_bytes is None else [encode_room(self._room_bytes)]
-        return [encode_summary(self._tally.summary(self.gaps.all())), *room]
+        return [encode_concerned(self._tally.whole(), self._room_bytes)]
 
     def close(self) -> None:
         """It holds nothing open."""
