@@ -92,6 +92,10 @@ class Owning:
         held.claimed()
         return Owned.STILL if was_ours and found is not ClaimAnswer.FREED else Owned.NOW
 
+    def has_kept(self, epoch: int) -> bool:
+        """Whether no other server may have taken over what this one wrote under this epoch."""
+        return self._claims.are_unbroken(epoch)
+
     async def leave(self, held: HeldShare, deliveries: Iterable[Delivered]) -> None:
         """Leave a share to the server that has it: these triggers are acked, and it comes again. Raises `NotDone`,
         `Unanswered`."""

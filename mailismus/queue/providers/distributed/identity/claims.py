@@ -61,6 +61,10 @@ class Claims:
         """Whether claims of this server count now, for sure."""
         return self._lease.is_sure
 
+    def are_unbroken(self, epoch: int) -> bool:
+        """Whether this epoch is this server's, and its lease was never void: nobody has taken over what it wrote."""
+        return epoch == self._lease.epoch and self._lease.left_s is not None
+
     async def claim(self, share: UUID) -> ClaimAnswer:
         """Claim a share. Raises `NotDone`, also where it is not known whose it is, and while the lease is not sure."""
         if not self.are_sure:

@@ -278,10 +278,11 @@ class ShareSettling:
         return [] if goes_to is None else [Rival(goes_to, rival.number)]
 
     def _keep_bounces(self, batch: SettleBatch, lost: Collection[Rival]) -> None:
-        """What this server has made and is due stays here."""
+        """What this server has made and is due stays here, unless its lease was void meanwhile: then another server has
+        taken it over by its due row, and both would report it."""
         for share, due in zip(batch.shares, batch.due, strict=True):
             numbers = [entry.number for entry in share.message.entries if Rival(share.name, entry.number) not in lost]
-            if due.kind is DueKind.GIVEN_BACK and numbers:
+            if due.kind is DueKind.GIVEN_BACK and numbers and self._owning.has_kept(due.writer):
                 held = self._hand.share(share.name)
                 held.learn(share, numbers, is_split=False)
                 held.trust(self._clock.elapsed())
