@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
-from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered
-from mailismus.queue.providers.distributed.stores.libraries import missing_packages
-from mailismus.queue.providers.distributed.stores.rabbitmq.confirming import CONFIRM_S, Confirming
+from mailismus.queue.providers.distributed.stores.failure import NotDone, QueueMissing, Unanswered
+from mailismus.queue.providers.distributed.stores.libraries import load, missing_packages
+from mailismus.queue.providers.distributed.stores.rabbitmq.confirming import (
+    CONFIRM_S,
+    REFUSED_PAUSE_S,
+    REFUSED_S,
+    Confirming,
+)
 from mailismus.queue.providers.distributed.stores.rabbitmq.connection import (
     CONNECT_S,
     PAUSE_S,
@@ -28,6 +34,21 @@ class Channel:
 
     def __init__(self) -> None:
         self.published: list[Deferred[None]] = []
+        self.numbers: list[str] = []
+        self.on_return: Any = None
+
+    def close(self) -> None:
+        self.is_open = False
+
+    def refuse(self, place: int) -> None:
+        """What was published there is not taken over."""
+        self.published[place].errback(load("pika", "exceptions").NackError([]))
+
+    def give_back(self, place: int) -> None:
+        """There is no queue for it. Its confirm follows."""
+        message = SimpleNamespace(properties=SimpleNamespace(message_id=self.numbers[place]))
+        self.on_return(message)
+        self.published[place].errback(load("pika", "exceptions").UnroutableError([]))
 
     def confirm_delivery(self) -> Deferred[None]:
         done: Deferred[None] = Deferred()
@@ -35,10 +56,11 @@ class Channel:
         return done
 
     def add_on_return_callback(self, call: object) -> None:
-        """Nothing is returned."""
+        self.on_return = call
 
-    def basic_publish(self, *words: object, **options: object) -> Deferred[None]:
+    def basic_publish(self, exchange: str, queue: str, body: bytes, properties: Any, **options: object) -> Deferred[None]:
         self.published.append(Deferred())
+        self.numbers.append(properties.message_id)
         return self.published[-1]
 
 
@@ -178,3 +200,49 @@ def test_a_publish_of_a_lost_channel_does_not_end_the_next_one() -> None:
     publish(confirming)
     broker.clock.advance(CONFIRM_S / 2)
     assert broker.made[1].is_open
+
+
+@pytest.mark.usefixtures("_pika")
+def test_what_is_refused_is_published_again_by_another_channel() -> None:
+    broker = Broker()
+    confirming = Confirming(cast(Any, broker.clock), broker)
+    ended, beside = publish(confirming), publish(confirming)
+    (first,) = broker.made[0].channels
+    first.refuse(0)
+    assert ended == []
+    broker.clock.advance(REFUSED_PAUSE_S)
+    second = broker.made[0].channels[1]
+    second.published[0].callback(None)
+    assert ended == [None]
+    assert first.is_open  # another one waits for its confirm there
+    first.published[1].callback(None)
+    assert beside == [None]
+    assert not first.is_open
+    assert second.is_open
+
+
+@pytest.mark.usefixtures("_pika")
+def test_what_is_refused_again_and_again_is_unanswered_in_time_and_leaves_no_channel() -> None:
+    broker = Broker()
+    confirming = Confirming(cast(Any, broker.clock), broker)
+    ended = publish(confirming)
+    while not ended:
+        broker.made[0].channels[-1].refuse(0)
+        broker.clock.advance(REFUSED_PAUSE_S)
+    assert isinstance(ended[0], Unanswered)
+    assert broker.clock.seconds() == REFUSED_S + REFUSED_PAUSE_S  # the last pause is the test's
+    assert not any(channel.is_open for channel in broker.made[0].channels)
+
+
+@pytest.mark.usefixtures("_pika")
+def test_a_queue_that_is_missing_is_told_by_a_channel_that_was_left() -> None:
+    broker = Broker()
+    confirming = Confirming(cast(Any, broker.clock), broker)
+    refused, returned = publish(confirming), publish(confirming)
+    (first,) = broker.made[0].channels
+    first.refuse(0)
+    broker.clock.advance(REFUSED_PAUSE_S)
+    first.give_back(1)
+    assert isinstance(returned[0], QueueMissing)
+    broker.made[0].channels[1].give_back(0)
+    assert isinstance(refused[0], QueueMissing)

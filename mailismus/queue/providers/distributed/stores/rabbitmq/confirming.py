@@ -2,9 +2,12 @@
 
 *Rules*: a publish is done when the broker has confirmed it. The broker returns what it can't put into a queue before it
 confirms that; pika may blame another publish for it. So each message has a number, and the numbers of returned messages
-decide. What waits for a confirm when the channel ends, or for longer than `CONFIRM_S`, is unanswered; so is what the broker
-could not take over: some of its nodes may have it. A connection by which nothing comes while a publish waits for its confirm
-is given up, for its node may be frozen: the next one is made elsewhere.
+decide. What waits for a confirm when the channel ends, or for longer than `CONFIRM_S`, is unanswered. A connection by which
+nothing comes while a publish waits for its confirm is given up, for its node may be frozen: the next one is made elsewhere.
+
+What the broker refuses to take over is published again by another channel, as some of its nodes may have it or none: behind
+the death of a queue's leader RabbitMQ refuses all that comes by a channel whose first message for that queue came before
+there was a new leader, until the dead node is back. By a new channel it takes the same a moment later.
 """
 
 from __future__ import annotations
@@ -15,12 +18,17 @@ from typing import Any
 import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
 
 from mailismus.queue.providers.distributed.stores.failure import NotDone, QueueMissing, Unanswered, reason_of
 from mailismus.queue.providers.distributed.stores.libraries import load
 from mailismus.queue.providers.distributed.stores.rabbitmq.connection import STORE, RabbitConnection, close_channel, within
 
 CONFIRM_S = 10.0
+REFUSED_PAUSE_S = 0.25
+"""Behind a refusal. An election of RabbitMQ's takes about as long."""
+REFUSED_S = 4.0
+"""For so long what is refused is published again."""
 
 
 @attrs.frozen
@@ -31,12 +39,41 @@ class _Message:
     is_durable: bool
 
 
+@attrs.define
+class _Channel:
+    """A channel of pika. One that is left stays open until nothing waits for its confirm there."""
+
+    channel: Any
+    waiting: int = 0
+    is_left: bool = False
+    returned: set[str] = attrs.field(factory=set)
+    """Numbers of messages that no queue is there for, and that wait for their confirm."""
+
+    def leave(self) -> None:
+        """Publish nothing more by it."""
+        self.is_left = True
+        self._close()
+
+    def confirmed(self) -> None:
+        """One waits less."""
+        self.waiting -= 1
+        self._close()
+
+    def _close(self) -> None:
+        if self.is_left and not self.waiting:
+            close_channel(self.channel)
+
+
 @attrs.frozen
 class _Sent:
     confirm: Deferred[Any]
     number: str
-    channel: Any
+    channel: _Channel
     heard: int
+
+
+class _Refused(Exception):
+    """The broker does not take it over by this channel."""
 
 
 class Confirming:
@@ -46,19 +83,32 @@ class Confirming:
         self._reactor, self._connection = reactor, connection
         self._line: deque[tuple[_Message, Deferred[_Sent]]] = deque()
         self._is_sending = False
-        self._channel: Any = None
+        self._channel: _Channel | None = None
         self._exchanges: set[str] = set()
-        self._returned: set[str] = set()
         self._last = 0
 
     async def publish(self, exchange: str, queue: str, body: bytes, *, is_durable: bool) -> None:
         """Publish, and wait for the confirm. `exchange` empty: to a queue by its name. Raises `NotDone` or `Unanswered`."""
+        message, until = _Message(exchange, queue, body, is_durable), self._reactor.seconds() + REFUSED_S
+        while True:
+            try:
+                return await self._publish(message)
+            except _Refused as error:
+                if self._reactor.seconds() + REFUSED_PAUSE_S > until:
+                    raise Unanswered(STORE, reason_of(error)) from error
+            await deferLater(self._reactor, REFUSED_PAUSE_S)
+
+    async def _publish(self, message: _Message) -> None:
         waiting: Deferred[_Sent] = Deferred()
-        self._line.append((_Message(exchange, queue, body, is_durable), waiting))
+        self._line.append((message, waiting))
         if not self._is_sending:
             self._is_sending = True
             Deferred.fromCoroutine(self._send_all())
-        await self._confirm(await waiting, queue)
+        sent = await waiting
+        try:
+            await self._confirm(sent, message.queue)
+        finally:
+            sent.channel.confirmed()
 
     async def _send_all(self) -> None:
         """Send what is in line, in its order: also what came while the channel was being opened. Never fails."""
@@ -80,11 +130,12 @@ class Confirming:
         number = str(self._last)
         properties = load("pika").BasicProperties(delivery_mode=2 if message.is_durable else 1, message_id=number)
         try:
-            sent: Deferred[Any] = channel.basic_publish(
+            sent: Deferred[Any] = channel.channel.basic_publish(
                 message.exchange, message.queue, message.body, properties, mandatory=message.is_durable
             )
         except Exception as error:
             raise NotDone(STORE, reason_of(error)) from error
+        channel.waiting += 1
         return _Sent(sent, number, channel, self._connection.heard)
 
     async def _confirm(self, sent: _Sent, queue: str) -> None:
@@ -97,31 +148,41 @@ class Confirming:
             if sent.channel is self._channel:
                 self._connection.give_up(sent.heard)
             raise Unanswered(STORE, reason_of(error)) from error
+        except exceptions.NackError as error:
+            self._leave(sent.channel)
+            raise _Refused(reason_of(error)) from error
         except Exception as error:
             raise Unanswered(STORE, reason_of(error)) from error
-        if sent.number in self._returned:
-            self._returned.discard(sent.number)
+        if sent.number in sent.channel.returned:
+            sent.channel.returned.discard(sent.number)
             raise QueueMissing(STORE, f"there is no queue {queue}")
 
-    async def _open_channel(self, exchange: str) -> Any:
-        if self._channel is None or not self._channel.is_open:
-            self._channel = await self._new_channel()
-        if exchange and exchange not in self._exchanges:
-            await declare_exchange(self._reactor, self._channel, exchange)
-            self._exchanges.add(exchange)
-        return self._channel
+    def _leave(self, channel: _Channel) -> None:
+        if channel is self._channel:
+            self._channel = None
+        if not channel.is_left:
+            channel.leave()
 
-    async def _new_channel(self) -> Any:
+    async def _open_channel(self, exchange: str) -> _Channel:
+        if self._channel is None or not self._channel.channel.is_open:
+            self._channel = await self._new_channel()
+        channel = self._channel
+        if exchange and exchange not in self._exchanges:
+            await declare_exchange(self._reactor, channel.channel, exchange)
+            self._exchanges.add(exchange)
+        return channel
+
+    async def _new_channel(self) -> _Channel:
         channel = await self._connection.new_channel()
         self._exchanges.clear()
-        self._returned.clear()
         try:
             await within(self._reactor, channel.confirm_delivery(), CONFIRM_S)
         except Exception as error:
             close_channel(channel)
             raise NotDone(STORE, reason_of(error)) from error
-        channel.add_on_return_callback(lambda message: self._returned.add(message.properties.message_id))
-        return channel
+        made = _Channel(channel)
+        channel.add_on_return_callback(lambda message: made.returned.add(message.properties.message_id))
+        return made
 
 
 async def declare_exchange(reactor: IReactorTime, channel: Any, name: str) -> None:
