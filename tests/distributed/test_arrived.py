@@ -15,7 +15,7 @@ from mailismus.queue.providers.distributed.format.share import Blob, Share, Shar
 from mailismus.queue.providers.distributed.format.tables import DELETED, ENQUEUED, EPOCHS, MAILS
 from mailismus.queue.providers.distributed.hand.arrived import FRESH_S, MOST_ENTRIES, ArrivedShares
 from mailismus.queue.providers.distributed.stores.rows import Key, Row, RowTable, Write
-from tests.distributed.servers import Node, Servers, taken_by_one
+from tests.distributed.servers import Node, Servers
 
 MESSAGE_TABLES = {table.name for table in (ENQUEUED, DELETED, MAILS, EPOCHS)}
 
@@ -36,8 +36,12 @@ class Time:
         return self.seconds
 
 
+def nobodys(name: UUID) -> bool:
+    return False
+
+
 def test_a_share_is_given_once() -> None:
-    arrived = ArrivedShares(Time())
+    arrived = ArrivedShares(Time(), nobodys)
     arrived.keep([share(1), share(2)])
     assert arrived.take(UUID(int=1)) == share(1)
     assert arrived.take(UUID(int=1)) is None
@@ -48,14 +52,14 @@ def test_a_share_is_given_once() -> None:
 @pytest.mark.parametrize(("behind_s", "is_given"), [(FRESH_S - 0.1, True), (FRESH_S, False)])
 def test_a_share_is_given_for_a_minute(behind_s: float, is_given: bool) -> None:
     time = Time()
-    arrived = ArrivedShares(time)
+    arrived = ArrivedShares(time, nobodys)
     arrived.keep([share(1)])
     time.seconds += behind_s
     assert (arrived.take(UUID(int=1)) is not None) == is_given
 
 
 def test_the_first_shares_make_room() -> None:
-    arrived, half = ArrivedShares(Time()), MOST_ENTRIES // 2
+    arrived, half = ArrivedShares(Time(), nobodys), MOST_ENTRIES // 2
     arrived.keep([share(1, half), share(2, half)])
     arrived.keep([share(3)])
     assert [arrived.take(UUID(int=number)) is not None for number in (1, 2, 3)] == [False, True, True]
@@ -116,25 +120,6 @@ def test_mail_that_came_in_here_costs_two_reads_and_two_writes(monkeypatch: pyte
     servers.clock.advance(0)
     assert asked.read == [DELETED.name, DELETED.name]
     assert asked.written == [{ENQUEUED.name}, {DELETED.name}]
-
-
-def test_mail_of_another_server_costs_one_read_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    servers = Servers()
-    nodes = servers.start("mx1"), servers.start("mx2")
-    reads: dict[bool, list[list[str]]] = {True: [], False: []}
-    for _ in range(6):
-        nodes[0].put()
-        taken, heir, _ = taken_by_one(*nodes)
-        with monkeypatch.context() as patched:
-            asked = Asked(heir, patched)
-            deliver(heir, taken)
-            servers.clock.advance(0)
-            reads[heir is nodes[0]].append(asked.read)
-    assert all(found == [DELETED.name] for found in reads[True])
-    first, *later = reads[False]
-    assert first == [DELETED.name, EPOCHS.name]
-    assert later
-    assert all(found == [DELETED.name] for found in later)
 
 
 def remove_before_it_is_read(node: Node, servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,7 +133,12 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     ),
     "shared: a conversion raises the epoch": shared("conversion/build", "        await self._raise_epoch()\n", ""),
     "shared: a conversion removes no content before its mark": shared(
-        "conversion/emptying", "        await until_answered(rows.write, [removed_mark(share.name, WHOLE, now)])\n", ""
+        "conversion/emptying",
+        "        await until_answered(rows.write, [removed_mark(share.name, WHOLE, now), *note_of(share, now)])\n",
+        "",
+    ),
+    "shared: a conversion leaves notes for triggers that nobody was told of": shared(
+        "conversion/emptying", ", *note_of(share, now)])\n", "])\n"
     ),
     "shared: a queue that was lost is filled again": shared(
         "browse/refilling",

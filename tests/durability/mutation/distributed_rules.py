@@ -45,12 +45,12 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
     ),
     "shared: what was refused is marked removed": shared(
         "commits",
-        "            self._refuse([share for refusal in refusals for share in refusal.unsure])\n",
+        "            self._refuse([share for refusal in refusals for share in refusal.unsure], told)\n",
         "            self._show([share.name.enqueue_id for refusal in refusals for share in refusal.unsure])\n",
     ),
     "shared: what was refused beside another message is marked removed": shared(
         "commits",
-        "            self._refuse([share for one in entered for share in (*one.plan.shares, *one.stale)])\n",
+        "            self._refuse([share for one in entered for share in (*one.plan.shares, *one.stale)], told)\n",
         "            self._show([share.name.enqueue_id for one in entered for share in (*one.plan.shares, *one.stale)])\n",
     ),
     "shared: what was written too late is marked removed": shared(
@@ -310,8 +310,44 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
     ),
     "shared: rows are read of what others may have had": shared(
         "hand/loading",
-        "        if share is not None and waiting.is_new and held.basis is Basis.NEW:\n",
-        "        if share is not None:\n",
+        "        if not (waiting.is_new and held.basis is Basis.NEW):\n",
+        "        if share is None and not (waiting.is_new and held.basis is Basis.NEW):\n",
+    ),
+    "shared: marks are read of what others were told of first": shared(
+        "hand/loading", "        if not (waiting.is_new and held.basis is Basis.NEW):\n", "        if False:\n"
+    ),
+    "shared: marks are read of new mail that is old": shared(
+        "hand/loading", "made_at(held.name.enqueue_id)) < YOUNG_S", "made_at(held.name.enqueue_id)) < 1e12"
+    ),
+    "shared: marks are read of new mail whose head has a note": shared(
+        "hand/reading", 'any(row["marked_at"] is not None for row in found)', "False"
+    ),
+    "shared: marks leave a note": shared(
+        "settle/plan",
+        "    if not (leaving.is_noted or (leaving.had_first and ends_message)):\n",
+        "    if not (leaving.is_noted or leaving.had_first):\n",
+    ),
+    "shared: who was not told first leaves a note when the message is over": shared(
+        "settle/plan",
+        "    if not (leaving.is_noted or (leaving.had_first and ends_message)):\n",
+        "    if not (leaving.is_noted or ends_message):\n",
+    ),
+    "shared: mail that came in here is looked for in the marks when it is told of again": shared(
+        "hand/loading", "is_first = is_young and not self._arrived.is_own(held.name.enqueue_id)", "is_first = is_young"
+    ),
+    "shared: what was refused and told leaves a note": shared(
+        "commits", "if share.name in told else ()", "if False else ()"
+    ),
+    "shared: what was refused and not told leaves no note": shared(
+        "commits", "if share.name in told else ()", "if True else ()"
+    ),
+    "shared: what was told beside a refused message leaves a note": shared(
+        "commits",
+        "            told = [share.name for one in entered for share in one.plan.shares]\n",
+        "            told = []\n",
+    ),
+    "shared: a note goes with its rows": shared(
+        "format/marks", '{"marked_at": at}, share.enqueued_at)', '{"marked_at": at}, at)'
     ),
     "shared: what came in here is known for a minute": shared(
         "hand/arrived", "        return share if self._elapsed() < since + FRESH_S else None\n", "        return share\n"

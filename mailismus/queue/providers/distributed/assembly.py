@@ -189,7 +189,7 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
         return not circuits.objects.is_cut
 
     ahead = ContentAhead(stores.objects, kept, lambda spool_id: spool_id in hand.index.messages, may_fetch, reactor)
-    arrived = ArrivedShares(terms.elapsed)
+    arrived = ArrivedShares(terms.elapsed, new_id.is_own)
     loading = TriggerLoading(hand, stores, owning, lease, counts, reactor, own_clock, arrived, ahead.want)
     trouble = QueueTrouble(later.missing, later.stuck)
     consumers = tuple(

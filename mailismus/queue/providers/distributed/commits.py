@@ -10,7 +10,7 @@ one. A report is refused where another server may have its bounces by now, or ha
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 from uuid import UUID
@@ -33,8 +33,8 @@ from mailismus.queue.providers.distributed.counts.numbers import entered as ente
 from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.enqueue.plan import Arrived
 from mailismus.queue.providers.distributed.enqueue.steps import Enqueued, Enqueueing, EnqueueRefused
-from mailismus.queue.providers.distributed.format.marks import WHOLE, removed_mark
-from mailismus.queue.providers.distributed.format.share import Blob, Share
+from mailismus.queue.providers.distributed.format.marks import WHOLE, note_of, removed_mark
+from mailismus.queue.providers.distributed.format.share import Blob, Share, ShareName
 from mailismus.queue.providers.distributed.hand.arrived import ArrivedShares
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.loading import TriggerLoading
@@ -198,8 +198,10 @@ class Commits:
         refusals = [result for result in results if isinstance(result, EnqueueRefused)]
         entered = [result for result in results if isinstance(result, Enqueued)]
         if refusals:
-            self._refuse([share for refusal in refusals for share in refusal.unsure])
-            self._refuse([share for one in entered for share in (*one.plan.shares, *one.stale)])
+            told = [share.name for refusal in refusals for share in refusal.told]
+            self._refuse([share for refusal in refusals for share in refusal.unsure], told)
+            told = [share.name for one in entered for share in one.plan.shares]
+            self._refuse([share for one in entered for share in (*one.plan.shares, *one.stale)], told)
             failure = refusals[0].failure
             raise Unavailable(str(failure), failure.is_full)
         return entered
@@ -233,17 +235,18 @@ class Commits:
             parts.arrived.keep(publication.share for publication in done.plan.publications)
         return done
 
-    def _refuse(self, shares: Sequence[Share]) -> None:
-        """Mark shares removed; then they are not hidden any more."""
+    def _refuse(self, shares: Sequence[Share], told: Collection[ShareName] = ()) -> None:
+        """Mark shares removed; then they are not hidden any more. `told`: those of which other servers may have heard."""
         if shares:
-            Deferred.fromCoroutine(self._remove(shares)).addErrback(
+            Deferred.fromCoroutine(self._remove(shares, told)).addErrback(
                 lambda failure: self._log.failure("shares of refused mail can't be removed", failure)
             )
 
-    async def _remove(self, shares: Sequence[Share]) -> None:
+    async def _remove(self, shares: Sequence[Share], told: Collection[ShareName]) -> None:
         now = self._parts.now()
         for share in shares:
-            await self._parts.settling.write_surely([removed_mark(share.name, WHOLE, now)])
+            note = note_of(share, now) if share.name in told else ()
+            await self._parts.settling.write_surely([removed_mark(share.name, WHOLE, now), *note])
         self._show([share.name.enqueue_id for share in shares])
 
     def _show(self, names: Sequence[UUID]) -> None:

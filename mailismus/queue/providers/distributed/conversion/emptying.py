@@ -9,7 +9,7 @@ from __future__ import annotations
 from mailismus.queue.providers.distributed.conversion.asking import until_answered
 from mailismus.queue.providers.distributed.conversion.living import Living
 from mailismus.queue.providers.distributed.counts.stored import OPEN, RECOUNT, server_row
-from mailismus.queue.providers.distributed.format.marks import WHOLE, removed_mark
+from mailismus.queue.providers.distributed.format.marks import WHOLE, note_of, removed_mark
 from mailismus.queue.providers.distributed.format.share import to_signed
 from mailismus.queue.providers.distributed.format.tables import MAILS
 from mailismus.queue.providers.distributed.stopped.look import SharedLook
@@ -26,7 +26,7 @@ async def empty(stores: Stores, look: SharedLook) -> float:
     async for share, _ in Living(look).shares():
         now = max(look.now(), share.enqueued_at)  # the clock of who put it in may have been ahead
         erased = max(erased, now + _TICK)
-        await until_answered(rows.write, [removed_mark(share.name, WHOLE, now)])
+        await until_answered(rows.write, [removed_mark(share.name, WHOLE, now), *note_of(share, now)])
         await until_answered(rows.write, [Erase(MAILS, (to_signed(share.message.spool_id),), now + _TICK)])
         await until_answered(stores.objects.remove, share.blob.key)
     return erased + _TICK

@@ -50,11 +50,12 @@ client. Where it was surely not told, the share is due at once."""
 
 
 class EnqueueRefused(Exception):
-    """It was not taken. `unsure`: shares of which rows may be there, or may come; they are to be marked removed."""
+    """It was not taken. `unsure`: shares of which rows may be there, or may come; they are to be marked removed. `told`:
+    those among them whose rows are there, and triggers may be."""
 
-    def __init__(self, failure: StoreFailure, unsure: Sequence[Share]) -> None:
+    def __init__(self, failure: StoreFailure, unsure: Sequence[Share], told: Sequence[Share]) -> None:
         super().__init__(str(failure))
-        self.failure, self.unsure = failure, tuple(unsure)
+        self.failure, self.unsure, self.told = failure, tuple(unsure), tuple(told)
 
 
 @attrs.frozen
@@ -103,6 +104,7 @@ class Enqueueing:
         end = clock.elapsed() + PATIENCE_S
         unsure: list[Share] = []
         stale: list[Share] = []
+        told: Sequence[Share] = ()
         try:
             await self._until_answered(lambda: self._stores.objects.put(arrived.blob.key, body), end)
             if not may_end():
@@ -118,6 +120,7 @@ class Enqueueing:
                     break
                 stale += plan.shares
                 end = max(end, clock.elapsed() + PATIENCE_S)
+            told = plan.shares
             due, needless = list(plan.due), list[DueShare]()
             heirs = {heir.name: heir for heir in plan.heirs}
             for publication in plan.publications:
@@ -126,7 +129,7 @@ class Enqueueing:
                 due += [] if instead is None else [instead]
                 needless += [heir] if heir is not None and instead is not heir else []
         except StoreFailure as failure:
-            raise EnqueueRefused(failure, unsure) from failure
+            raise EnqueueRefused(failure, unsure, told) from failure
         return Enqueued(plan, tuple(stale), tuple(due), tuple(needless))
 
     async def _write(self, writes: Sequence[Write], end: float, *, must_be_known: bool) -> None:

@@ -36,14 +36,20 @@ class ShareIds:
     def is_made_after(self, name: UUID, other: UUID) -> bool:
         """Whether an id was made by this server after another one of its own. Clocks of others, and that of the time before
         its start, tell nothing."""
-        return self._is_own(name) and name.int > other.int
+        return self.is_own(name) and name.int > other.int
 
     def is_surely_after(self, name: UUID, other: UUID) -> bool:
         """Whether an id was made after another one of this server's own, by whatever server, however their clocks differ."""
         return self.is_made_after(name, other) or _made_at_ms(name) > _made_at_ms(other) + CLOCKS_DIFFER_MS
 
-    def _is_own(self, name: UUID) -> bool:
+    def is_own(self, name: UUID) -> bool:
+        """Whether an id was made by this server, since its start."""
         return (name.int >> _CHANCE_BITS) & _TAG_MASK == self._tag
+
+
+def made_at(name: UUID) -> float:
+    """When an id was made, by the clock of its server: UTC seconds."""
+    return _made_at_ms(name) / 1000
 
 
 def _made_at_ms(name: UUID) -> int:

@@ -10,6 +10,9 @@
 An entry is over when its mark, or that of its share, has any cell. Of two outcomes both are written: gone counts before a
 bounce, a bounce before any other move, and of two equal ones the later value. A share that moved from another one counts
 only while the mark of its origin leads to it, whatever becomes of anyone's writes.
+
+The server that gets the first trigger of new mail reads its rows alone, so who marks it says so in its head, by the same
+write (`marked_at`); but for the server that had that trigger and ends the message: with that the content goes.
 """
 
 from __future__ import annotations
@@ -20,8 +23,8 @@ from uuid import UUID
 import attrs
 
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.distributed.format.share import ShareName, SharePlace
-from mailismus.queue.providers.distributed.format.tables import DELETED
+from mailismus.queue.providers.distributed.format.share import Share, ShareName, SharePlace
+from mailismus.queue.providers.distributed.format.tables import DELETED, ENQUEUED
 from mailismus.queue.providers.distributed.format.trigger import ShareTrigger, read_trigger, write_trigger
 from mailismus.queue.providers.distributed.stores.rows import Put, Row, Value
 
@@ -91,6 +94,14 @@ def moved_mark(name: ShareName, number: int, successor: ShareName, at: float) ->
     """Another share goes on with it."""
     is_bounce = successor.place.queue_name == Area.BOUNCES.value
     return _mark(name, number, "bounced_to" if is_bounce else "moved_to", write_trigger(trigger_of(successor)), at)
+
+
+def note_of(share: Share, at: float) -> tuple[Put, ...]:
+    """What is written beside marks of a share: whoever gets its first trigger looks for them. Nothing for a share that never
+    had one. It goes with its rows."""
+    if share.area is not Area.INCOMING or share.origin is not None:
+        return ()
+    return (Put(ENQUEUED, (*share.name.place.key, share.name.enqueue_id, 0), {"marked_at": at}, share.enqueued_at),)
 
 
 def trigger_of(name: ShareName) -> ShareTrigger:

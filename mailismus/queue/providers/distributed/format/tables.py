@@ -49,6 +49,7 @@ ENQUEUED = RowTable(
         *(("size_bytes", _NUMBER), ("stuffed_dots", _NUMBER), ("recipient_count", _SMALL), ("message_words", _BYTES)),
         *(("blob_key", _TEXT), ("blob_sha256", _BYTES), ("enqueued_at", _TIME), ("due_at", _TIME)),
         *(("origin_queue", _TEXT), ("origin_slice", _TIME), ("origin_bucket", _SMALL), ("origin_id", _ID)),
+        ("marked_at", _TIME),
         # number 1 and above, an entry
         *(("recipient", _BYTES), ("attempts", _SMALL), ("code", _SMALL), ("enhanced", _BYTES)),
         *(("reply", _BYTES), ("host", _BYTES), ("words", _BYTES)),

@@ -1,4 +1,5 @@
-"""What repairs do: rows beside those that are there, triggers, contents. Rows are never changed, and nothing is lost first.
+"""What repairs do: rows beside those that are there, triggers, contents. Rows are never changed but for the
+note of a head, and nothing is lost first.
 
 *Rule*: what is taken away was copied to `corrupt/` in the server's own directory before.
 """
@@ -20,7 +21,7 @@ from mailismus.queue.providers.distributed.content.whole import WholeBody
 from mailismus.queue.providers.distributed.dump.cells import row_text
 from mailismus.queue.providers.distributed.enqueue.plan import closed_row, index_row
 from mailismus.queue.providers.distributed.format.due import due_row, due_share
-from mailismus.queue.providers.distributed.format.marks import WHOLE, moved_mark, removed_mark, trigger_of
+from mailismus.queue.providers.distributed.format.marks import WHOLE, moved_mark, note_of, removed_mark, trigger_of
 from mailismus.queue.providers.distributed.format.names import share_name
 from mailismus.queue.providers.distributed.format.share import Blob, Share, ShareName, to_signed
 from mailismus.queue.providers.distributed.format.tables import DELETED, ENQUEUED, MAILS, queue_of
@@ -97,13 +98,13 @@ class SharedRepairs:
     async def mark_moved(self, share: Share, numbers: Collection[int], successor: ShareName, *, is_closed: bool) -> None:
         """Write the marks that were not written with the share that goes on."""
         now = self.now()
-        closing = [closed_row(share, now)] if is_closed else []
+        closing = [*note_of(share, now), *([closed_row(share, now)] if is_closed else ())]
         await self.stores.rows.write([*(moved_mark(share.name, number, successor, now) for number in numbers), *closing])
 
     async def mark_removed(self, share: Share, numbers: Collection[int], *, is_closed: bool) -> None:
         """Mark entries removed."""
         now = self.now()
-        closing = [closed_row(share, now)] if is_closed else []
+        closing = [*note_of(share, now), *([closed_row(share, now)] if is_closed else ())]
         await self.stores.rows.write([*(removed_mark(share.name, number, now) for number in numbers), *closing])
 
     async def set_aside(self, name: ShareName) -> None:

@@ -20,10 +20,11 @@ MOST_ENTRIES = 20_000
 
 
 class ArrivedShares:
-    """Shares that were put in here. `elapsed`: seconds that never jump, and count the time that a machine sleeps."""
+    """Shares that were put in here. `elapsed`: seconds that never jump, and count the time that a machine sleeps; `is_own`:
+    whether an id was made here."""
 
-    def __init__(self, elapsed: Callable[[], float]) -> None:
-        self._elapsed = elapsed
+    def __init__(self, elapsed: Callable[[], float], is_own: Callable[[UUID], bool]) -> None:
+        self._elapsed, self.is_own = elapsed, is_own
         self._shares: OrderedDict[UUID, tuple[float, Share]] = OrderedDict()
         self._entries = 0
 

@@ -63,6 +63,10 @@ class HeldShare:
     basis: Basis = Basis.NOTHING
     new_since: float = 0.0
     """Since when it is `Basis.NEW`, in elapsed seconds."""
+    had_first: bool = False
+    """Whether its first trigger came here, or it was made here: no other server will get that."""
+    is_noted: bool = False
+    """Whether its head says that there are marks; unless its message was over with the first."""
     heir: DueShare | None = None
     """Of a share that was made here and needs no trigger: the row by which another server learns of it."""
 
@@ -87,13 +91,17 @@ class HeldShare:
         if not self.here:
             self.share = None
 
+    def note(self) -> None:
+        """A mark was written, and the note beside it."""
+        self.is_noted = True
+
     def split(self) -> None:
         """Some of its entries have moved."""
         self.is_split = True
 
     def trust(self, since: float) -> None:
         """Nobody else was told of it, by this time."""
-        self.basis, self.new_since = Basis.NEW, since
+        self.basis, self.new_since, self.had_first = Basis.NEW, since, True
 
     def claimed(self) -> None:
         """It is claimed for this server."""

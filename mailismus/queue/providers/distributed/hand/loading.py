@@ -19,6 +19,7 @@ from twisted.python.failure import Failure
 
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.counts.keeping import CountKeeping
+from mailismus.queue.providers.distributed.format.ids import made_at
 from mailismus.queue.providers.distributed.format.marks import name_of
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.format.tables import DEAD
@@ -29,7 +30,7 @@ from mailismus.queue.providers.distributed.hand.held import Basis, Delivered, He
 from mailismus.queue.providers.distributed.hand.line import Bring, TriggerLine
 from mailismus.queue.providers.distributed.hand.losing import end_lost
 from mailismus.queue.providers.distributed.hand.owning import OwnClock, Owned, Owning
-from mailismus.queue.providers.distributed.hand.reading import Condition, FoundShare, read_marks, read_share
+from mailismus.queue.providers.distributed.hand.reading import Condition, FoundShare, read_marks, read_new, read_share
 from mailismus.queue.providers.distributed.hand.rounds import Beside, OtherBounces
 from mailismus.queue.providers.distributed.hand.waiting import Suspects, WaitingTrigger
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
@@ -45,6 +46,9 @@ UNDER_WAY_S = 5.0
 """Until a share is looked at again whose origin has no mark yet: the database finishes batches within seconds."""
 OLD_S = 86_400.0
 """A slice that is older may have been removed."""
+YOUNG_S = 60.0
+"""New mail that is older is looked for in the marks, whatever its head says: a broker that was set back, or another program,
+may have published its first trigger once more."""
 AREAS = frozenset(area.value for area in Area)
 
 
@@ -194,9 +198,13 @@ class TriggerLoading:
         """What is there of a share that is this server's. Raises `NotDone`."""
         rows, held = self._stores.rows, waiting.held
         share = self._arrived.take(held.name.enqueue_id)
-        if share is not None and waiting.is_new and held.basis is Basis.NEW:
+        if not (waiting.is_new and held.basis is Basis.NEW):
+            return await read_share(rows, held.name)
+        if share is not None:
             return await read_marks(rows, share)
-        return await read_share(rows, held.name)
+        is_young = abs(self._now() - made_at(held.name.enqueue_id)) < YOUNG_S
+        is_first = is_young and not self._arrived.is_own(held.name.enqueue_id)
+        return await (read_new if is_first else read_share)(rows, held.name)
 
     async def _leave(self, waiting: WaitingTrigger) -> FoundShare:
         """Another server has it, or had it until it was over: its claim outlasts that. Raises `NotDone`, `Unanswered`."""

@@ -1,8 +1,9 @@
 """A share's rows and marks, from the database, and whether it counts.
 
-*Rules*: marks are read before rows. A share that moved from another one counts where the mark of its origin names it, or
-where nothing is left of the origin. Where the origin's rows are there without a mark, the batch that wrote both is under
-way. A mark that can't be read tells nothing.
+*Rules*: marks are read before rows. Where the first trigger of new mail has come, its rows are enough, as long as there is
+no note of marks in its head. A share that moved from another one counts where the mark of its origin names it, or where
+nothing is left of the origin. Where the origin's rows are there without a mark, the batch that wrote both is under way. A
+mark that can't be read tells nothing.
 """
 
 from __future__ import annotations
@@ -53,6 +54,18 @@ async def read_share(rows: IRows, name: ShareName) -> FoundShare:
     if not shares:
         return FoundShare(Condition.DAMAGED if whole is None else Condition.OVER)
     return await _found(rows, shares[0], marks)
+
+
+async def read_new(rows: IRows, name: ShareName) -> FoundShare:
+    """Read a share whose first trigger has come here. Its marks are read where its head says that there are some, and where
+    its rows are not what they were. Raises `NotDone`."""
+    found = await rows_of(rows, ENQUEUED, name)
+    is_marked = any(row["marked_at"] is not None for row in found)
+    for share in () if is_marked else read_shares(name.place, found).shares:
+        numbers = frozenset(entry.number for entry in share.message.entries)
+        if numbers:
+            return FoundShare(Condition.LIVES, share, numbers)
+    return await read_share(rows, name)
 
 
 async def read_marks(rows: IRows, share: Share) -> FoundShare:

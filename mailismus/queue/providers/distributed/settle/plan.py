@@ -18,7 +18,7 @@ from mailismus.queue.interface import Area, Entry, Settlement
 from mailismus.queue.providers.distributed.enqueue.plan import closed_row, index_row
 from mailismus.queue.providers.distributed.format.batches import BATCH_BYTES
 from mailismus.queue.providers.distributed.format.due import DueKind, DueShare, due_row, due_share
-from mailismus.queue.providers.distributed.format.marks import WHOLE, done_mark, moved_mark
+from mailismus.queue.providers.distributed.format.marks import WHOLE, done_mark, moved_mark, note_of
 from mailismus.queue.providers.distributed.format.share import Share, ShareName, SharePlace, pieces_of, writes_of
 from mailismus.queue.providers.distributed.format.slices import bucket_of, slice_start
 from mailismus.queue.providers.distributed.stores.rows import Put, Write, kept_time
@@ -35,12 +35,14 @@ _MARK = 100
 @attrs.frozen
 class Leaving:
     """A share of which entries are settled. `left`: numbers that are not over, those among them. `is_whole_message`: whether
-    the message is over with it."""
+    the message is over with it. `had_first`, `is_noted`: as of `HeldShare`."""
 
     share: Share
     left: frozenset[int]
     is_whole_message: bool
     settled: Mapping[int, tuple[Entry, Settlement]]
+    had_first: bool = False
+    is_noted: bool = False
 
 
 @attrs.frozen
@@ -142,6 +144,8 @@ def _batch(
         writes += [done_mark(share.name, number, now) for number in ending]
         writes += [moved_mark(share.name, entry.number, new.name, now) for new in shares for entry in new.message.entries]
     ends_message = is_closed and is_whole_message and not shares
+    if not (leaving.is_noted or (leaving.had_first and ends_message)):
+        writes += note_of(share, now)
     if not ends_message:
         writes += _index_of(share, now, is_closed=is_closed, has_moved=bool(shares))
     return SettleBatch(leaving, tuple(writes), tuple(numbers), tuple(shares), tuple(due), is_closed, ends_message)

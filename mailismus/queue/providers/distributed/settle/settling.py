@@ -114,7 +114,8 @@ class ShareSettling:
         for held, entries in leaving.items():
             await self._keep_ours(held, entries)
             if entries:
-                batches += self._plan(Leaving(held.whole, frozenset(held.left), held.is_whole_message, entries))
+                is_whole, left = held.is_whole_message, frozenset(held.left)
+                batches += self._plan(Leaving(held.whole, left, is_whole, entries, held.had_first, held.is_noted))
         return batches
 
     async def _claim_ahead(self, spool_id: SpoolId, settled: Settled) -> None:
@@ -228,6 +229,8 @@ class ShareSettling:
         lost = await self._surely(lambda: self._end_losers(batch))
         is_over = await self._count(spool_id, batch)
         touched = self._hand.end(spool_id, batch.ended)
+        for held in touched:
+            held.note()
         if batch.shares:
             for held in touched:
                 held.split()
