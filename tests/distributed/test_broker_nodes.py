@@ -191,6 +191,27 @@ def test_a_node_that_waits_for_another_one_keeps_its_connection() -> None:
 
 
 @pytest.mark.usefixtures("_pika")
+def test_a_channel_that_did_not_confirm_in_time_is_left() -> None:
+    broker = Broker()
+    confirming = Confirming(cast(Any, broker.clock), broker)
+    publish(confirming)
+    broker.clock.advance(CONFIRM_S / 2)
+    beside = publish(confirming)
+    broker.made[0].bytes_received += 8
+    broker.clock.advance(CONFIRM_S / 2)
+    first = broker.made[0].channels[0]
+    again = publish(confirming)
+    assert len(first.published) == 2
+    broker.made[0].channels[1].published[0].callback(None)
+    assert again == [None]
+    assert first.is_open
+    broker.made[0].bytes_received += 8
+    broker.clock.advance(CONFIRM_S / 2)
+    assert isinstance(beside[0], Unanswered)
+    assert not first.is_open
+
+
+@pytest.mark.usefixtures("_pika")
 def test_a_publish_of_a_lost_channel_does_not_end_the_next_one() -> None:
     broker = Broker()
     confirming = Confirming(cast(Any, broker.clock), broker)

@@ -5,13 +5,15 @@ confirms that; pika may blame another publish for it. So each message has a numb
 decide. What waits for a confirm when the channel ends, or for longer than `CONFIRM_S`, is unanswered. A connection by which
 nothing comes while a publish waits for its confirm is given up, for its node may be frozen: the next one is made elsewhere.
 
-What the broker refuses to take over is published again by another channel, as some of its nodes may have it or none: behind
-the death of a queue's leader RabbitMQ refuses all that comes by a channel whose first message for that queue came before
-there was a new leader, until the dead node is back. By a new channel it takes the same a moment later.
+A channel whose first message for a queue came while the queue's leader was dead, and before there was a new one, is stuck:
+RabbitMQ refuses all that comes by it for that queue until the dead node is back. By a new channel the same goes on a moment
+later: so what is refused is published again by another one (some nodes may have it, or none). While a leader is frozen no
+channel confirms anything until its node is taken for dead (`net_ticktime`); one that waited for that is left, too.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import Any
 
@@ -28,7 +30,7 @@ CONFIRM_S = 10.0
 REFUSED_PAUSE_S = 0.25
 """Behind a refusal. An election of RabbitMQ's takes about as long."""
 REFUSED_S = 4.0
-"""For so long what is refused is published again."""
+"""For so long from the first refusal on what is refused is published again."""
 
 
 @attrs.frozen
@@ -89,11 +91,12 @@ class Confirming:
 
     async def publish(self, exchange: str, queue: str, body: bytes, *, is_durable: bool) -> None:
         """Publish, and wait for the confirm. `exchange` empty: to a queue by its name. Raises `NotDone` or `Unanswered`."""
-        message, until = _Message(exchange, queue, body, is_durable), self._reactor.seconds() + REFUSED_S
+        message, until = _Message(exchange, queue, body, is_durable), math.inf
         while True:
             try:
                 return await self._publish(message)
             except _Refused as error:
+                until = min(until, self._reactor.seconds() + REFUSED_S)
                 if self._reactor.seconds() + REFUSED_PAUSE_S > until:
                     raise Unanswered(STORE, reason_of(error)) from error
             await deferLater(self._reactor, REFUSED_PAUSE_S)
@@ -147,6 +150,7 @@ class Confirming:
         except TimeoutError as error:
             if sent.channel is self._channel:
                 self._connection.give_up(sent.heard)
+            self._leave(sent.channel)
             raise Unanswered(STORE, reason_of(error)) from error
         except exceptions.NackError as error:
             self._leave(sent.channel)
