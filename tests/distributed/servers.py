@@ -26,13 +26,16 @@ ALL = (Area.INCOMING, Area.DEFERRED, Area.BOUNCES)
 
 
 class Node(Bench):
-    """One server, and its queue's user."""
+    """One server, and its queue's user. `ahead_s`: seconds that its clock is ahead."""
 
-    def __init__(self, servers: Servers, name: str, watch: IWatch | None = None) -> None:
+    def __init__(self, servers: Servers, name: str, watch: IWatch | None = None, ahead_s: float = 0.0) -> None:
         self.host = HostClock(servers.world.clock)
         self.clients = servers.world.server(self.host, watch)
         bits, chance = servers.random.getrandbits, servers.random.random
-        terms = ServerTerms(name, VIEW, servers.keep_s, 1000, servers.now, servers.now, bits, chance, servers.wants_sizes)
+        terms = ServerTerms(
+            *(name, VIEW, servers.keep_s, 1000, lambda: servers.now() + ahead_s, servers.now),
+            *(bits, chance, servers.wants_sizes),
+        )
         self.shared = build(self.clients.stores, self.host, terms)
         super().__init__(cast(QueueHarness, servers), cast(IQueue, self.shared))
 

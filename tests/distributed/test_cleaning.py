@@ -19,19 +19,19 @@ PLACE = SharePlace(Area.INCOMING.value, slice_start(START, VIEW.slice_window_s),
 
 
 def test_late_rows_stay_and_all_marks_go() -> None:
-    world, now = World(), [START]
+    world = World()
     rows = world.server().rows
-    starts = Starts(rows, lambda: VIEW, lambda: now[0], KEEP_S)
+    starts = Starts(rows, lambda: VIEW, world.clock.seconds, KEEP_S)
     in_time, late = (ShareName(PLACE, UUID(int=number)) for number in (1, 2))
     world.wait(starts.load())
     world.wait(rows.write([Put(ENQUEUED, (*PLACE.key, in_time.enqueue_id, 1), {"recipient": b"a"}, START)]))
     world.wait(rows.write([done_mark(in_time, 0, START)]))
-    now[0] += 5 * 3600
+    world.clock.advance(5 * 3600)
     world.wait(starts.move())
     assert starts.browse_start(Area.INCOMING) > PLACE.slice_start
-    world.wait(rows.write([Put(ENQUEUED, (*PLACE.key, late.enqueue_id, 1), {"recipient": b"b"}, now[0])]))
-    world.wait(rows.write([done_mark(late, 0, now[0])]))
-    now[0] += KEEP_S
+    world.wait(rows.write([Put(ENQUEUED, (*PLACE.key, late.enqueue_id, 1), {"recipient": b"b"}, world.clock.seconds())]))
+    world.wait(rows.write([done_mark(late, 0, world.clock.seconds())]))
+    world.clock.advance(KEEP_S)
     world.wait(starts.move())
     assert [row["enqueue_id"] for row in world.wait(rows.all_rows(ENQUEUED))] == [late.enqueue_id]
     assert world.wait(rows.all_rows(DELETED)) == []

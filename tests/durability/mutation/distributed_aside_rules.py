@@ -20,8 +20,8 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     ),
     "shared: a slot of due rows goes long behind its time": shared(
         "due/firing",
-        "            start, passed = schedule.passed(slot_of(now - LATE_S))\n",
-        "            start, passed = schedule.passed(slot_of(now))\n",
+        "        before = slot_of(sure - LATE_S)\n",
+        "        before = slot_of(sure)\n",
     ),
     "shared: due rows of a dead server are published": shared(
         "due/firing",
@@ -43,8 +43,8 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     ),
     "shared: the browse start stays behind the present slice": shared(
         "browse/starts",
-        "        last = slice_start(self._now() - window - GRACE_S, window)\n",
-        "        last = slice_start(self._now() + window, window)\n",
+        "        last = slice_start(now - window - GRACE_S, window)\n",
+        "        last = slice_start(now + window, window)\n",
     ),
     "shared: the clean-up stays behind the browse start": shared(
         "browse/starts",
@@ -52,9 +52,12 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
         "        last = slice_start(self._now() - self._keep_s, window)\n",
     ),
     "shared: the clean-up leaves late rows alone": shared(
-        "browse/starts", "((ENQUEUED, end), ", "((ENQUEUED, max(end, now)), "
+        "browse/starts", "((ENQUEUED, end), ", "((ENQUEUED, max(end, late)), "
     ),
-    "shared: the clean-up removes all marks": shared("browse/starts", "(DELETED, max(end, now))", "(DELETED, end)"),
+    "shared: the clean-up removes all marks": shared("browse/starts", "(DELETED, max(end, late))", "(DELETED, end)"),
+    "shared: what is removed is over by the database's clock too": shared(
+        "identity/clock", "    return min(now(), await rows.now())\n", "    return now()\n"
+    ),
     "shared: rows of former windows are found": shared(
         "view/change", "        min(view.slice_window_s for view in history),\n", "        history[-1].slice_window_s,\n"
     ),

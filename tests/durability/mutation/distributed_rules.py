@@ -76,6 +76,9 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "        return lease.is_sure and hand.may_try(spool_id, terms.elapsed())\n",
         "        return hand.may_try(spool_id, terms.elapsed())\n",
     ),
+    "shared: a bounce made under a void lease is not kept": shared(
+        "settle/settling", " and numbers and self._owning.has_kept(due.writer):\n", " and numbers:\n"
+    ),
     "shared: who began since the last look is taken to run": shared(
         "identity/lease", "        return epoch in self.live or epoch > self.newest\n", "        return epoch in self.live\n"
     ),

@@ -246,6 +246,9 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
     def count() -> Deferred[Summary]:
         return Deferred.fromCoroutine(count_by_rows(rows, starts, counts, ""))
 
+    def may_carry() -> bool:
+        return lease.is_sure and not database_clock.is_off
+
     news = ServerNews(stores.broker, reactor)
     notes = NoteWriting(rows, lease, terms.name, held, circuits.words, reactor)
     duties = Duties(
@@ -285,7 +288,7 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
             counts=counts,
             recounting=Recounting(rows, counts, starts, finding, own_clock, reactor),
             hurrying=hurrying,
-            carrying=Carrying(starts, settling, view.reading, lambda: lease.is_sure, now, duties.move_starts, reactor),
+            carrying=Carrying(starts, settling, view.reading, may_carry, now, duties.move_starts, reactor),
             duties=duties,
             notes=notes,
             sharing=ServerSharing(rows, news, LimitKeeping(rows, lease, news, reactor)),

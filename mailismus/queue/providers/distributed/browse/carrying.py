@@ -30,8 +30,8 @@ MOST = 2000
 
 
 class Carrying:
-    """The carrying of one server. `is_sure`: whether its lease is; `now`: UTC seconds; `move_starts`: moves the browse
-    starts."""
+    """The carrying of one server. `is_sure`: whether its lease and its clock are; `now`: UTC seconds; `move_starts`: moves
+    the browse starts."""
 
     _log = Logger()
 

@@ -1,9 +1,8 @@
 """New mail that nothing brings back: its server died between the rows and the trigger, or its queue was purged.
 
 *Rules*: nothing was promised of the former, but rows that nobody ends stand in lists for ever, and hold the browse start.
-One
-server looks, that with the lowest epoch; only where the broker's queue is empty, so that all triggers are in hands; only at
-the oldest slice in which something lives, and at none of the last minutes: so it reads little. A share is published as a
+One server looks, that with the lowest epoch; only where the broker's queue is empty, so that all triggers are in hands; only
+at the oldest slice in which something lives, and at none of the last minutes: so it reads little. A share is published as a
 suspect that is older than `OLD_S`, is not here, and that no server has claimed. What waits in a due row comes too early by
 that, and is given back.
 """

@@ -2,10 +2,11 @@
 
     content start <= what may be removed <= browse start - keep        browse start: the first slice in which something lives
 
-*Rules*: a browse start is moved forwards alone, and never to the present slice nor into `GRACE_S` before it: a clock may be
-wrong, and a row may be late. Rows are removed up to the end of their slice and a minute: a later one stays. The marks go
-behind their rows, whenever they were written. What is over stays over: of an old slice it is remembered up to which share
-nothing lives, so that a slice with much of which little is left is not read from its begin again and again.
+*Rules*: a browse start is moved forwards alone, and never to the present slice nor into `GRACE_S` before it, by the clock of
+this server or the database's, whichever is behind: a clock may be wrong, and a row may be late. Rows are removed up to the
+end of their slice and a minute: a later one stays. The marks go behind their rows, whenever they were written. What is over
+stays over: of an old slice it is remembered up to which share nothing lives, so that a slice with much of which little is
+left is not read from its begin again and again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from mailismus.queue.providers.distributed.browse.partition import LivingShare, 
 from mailismus.queue.providers.distributed.format.share import SharePlace
 from mailismus.queue.providers.distributed.format.slices import slice_start
 from mailismus.queue.providers.distributed.format.tables import BROWSE_START, CONTENT_START, DELETED, ENQUEUED, SLICE_COUNTS
+from mailismus.queue.providers.distributed.identity.clock import surely_now
 from mailismus.queue.providers.distributed.stores.rows import Erase, IRows, Put, RowTable
 from mailismus.queue.providers.distributed.stores.together import together
 from mailismus.queue.providers.distributed.view.change import ViewSettings
@@ -49,21 +51,25 @@ class Starts:
         await self._learn(is_looking=True)
 
     async def _learn(self, *, is_looking: bool) -> None:
-        here = slice_start(self._now(), self._view().slice_window_s)
-        await together(self._learn_area(area, here, is_looking) for area in Area)
+        await together(self._learn_area(area, is_looking) for area in Area)
 
-    async def _learn_area(self, area: Area, here: float, is_looking: bool) -> None:
-        self._browse[area] = await self._stored(BROWSE_START, "browse_start", area, here, is_looking)
-        self._content[area] = await self._stored(CONTENT_START, "content_start", area, self._browse[area], is_looking)
+    async def _learn_area(self, area: Area, is_looking: bool) -> None:
+        new: list[Put] = []
+        wanted = (BROWSE_START, "browse_start"), (CONTENT_START, "content_start")
+        browse, content = await together(self._stored(table, cell, area) for table, cell in wanted)
+        if browse is None:
+            browse = slice_start(await surely_now(self._rows, self._now), self._view().slice_window_s)
+            new.append(Put(BROWSE_START, (area.value,), {"browse_start": browse}, browse))
+        if content is None:
+            content = browse
+            new.append(Put(CONTENT_START, (area.value,), {"content_start": content}, content))
+        await together(self._rows.write([put]) for put in ([] if is_looking else new))
+        self._browse[area], self._content[area] = browse, content
 
-    async def _stored(self, table: RowTable, cell: str, area: Area, first: float, is_looking: bool) -> float:
+    async def _stored(self, table: RowTable, cell: str, area: Area) -> float | None:
         row = await self._rows.row(table, (area.value,))
         start = None if row is None else row[cell]
-        if isinstance(start, int | float):
-            return float(start)
-        if not is_looking:
-            await self._rows.write([Put(table, (area.value,), {cell: first}, first)])
-        return first
+        return float(start) if isinstance(start, int | float) else None
 
     def browse_start(self, area: Area) -> float:
         """The first slice that is read."""
@@ -97,14 +103,15 @@ class Starts:
         self._is_moving = True
         try:
             for area in Area:
-                await self._move(area)
-                await self._clean(area)
+                now = await surely_now(self._rows, self._now)
+                await self._move(area, now)
+                await self._clean(area, now)
         finally:
             self._is_moving = False
 
-    async def _move(self, area: Area) -> None:
+    async def _move(self, area: Area, now: float) -> None:
         window = self._view().slice_window_s
-        last = slice_start(self._now() - window - GRACE_S, window)
+        last = slice_start(now - window - GRACE_S, window)
         start = self._browse[area]
         while start < last and not await self._lives(area, start):
             start += window
@@ -123,13 +130,13 @@ class Starts:
                     self._over_to[place] = page.after
         return False
 
-    async def _clean(self, area: Area) -> None:
+    async def _clean(self, area: Area, now: float) -> None:
         window = self._view().slice_window_s
         last = slice_start(self._browse[area] - self._keep_s, window)
         start = self._content[area]
         while start < last:
-            end, now = start + window + LATE_S, self._now() + LATE_S
-            for table, at in ((ENQUEUED, end), (DELETED, max(end, now))):
+            end, late = start + window + LATE_S, now + LATE_S
+            for table, at in ((ENQUEUED, end), (DELETED, max(end, late))):
                 await self._rows.write([Erase(table, place.key, at) for place in self.places(area, start)])
             start += window
             await self._rows.write([Put(CONTENT_START, (area.value,), {"content_start": start}, start)])

@@ -1,11 +1,12 @@
 """Reads slots of due rows, publishes shares at their time, and removes slots that have passed.
 
 *Rules*: each server publishes what it wrote; what others wrote once their leases are void. Who began since the leases were
-looked at is taken to run. A slot is removed when all of it was published, durably, and `LATE_S` are over: a row that was
-begun to be written in time is there by then. Until then a slot is read again each minute. Of rows whose writer has a lease
-another server does not know whether they were published: if it is the one that removes their slot, it publishes them
-before, once more. What was given back by a server that is gone is published at once; a bounce of one that was started anew
-a moment ago `REPLAYED_S` later: a report of its may be on its way into the database, and would be the first of two.
+looked at is taken to run. A slot is removed when all of it was published, durably, and `LATE_S` are over, by the clock of
+this server or the database's, whichever is behind: a row that was begun to be written in time is there by then. Until then a
+slot is read again each minute. Of rows whose writer has a lease another server does not know whether they were published: if
+it is the one that removes their slot, it publishes them before, once more. What was given back by a server that is gone is
+published at once; a bounce of one that was started anew a moment ago `REPLAYED_S` later: a report of its may be on its way
+into the database, and would be the first of two.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from mailismus.queue.providers.distributed.format.due import (
     slot_of,
 )
 from mailismus.queue.providers.distributed.format.tables import DUE, DUE_START, queue_of
+from mailismus.queue.providers.distributed.identity.clock import surely_now
 from mailismus.queue.providers.distributed.identity.lease import OtherLeases, ServerLease
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.rows import Erase, Put
@@ -62,15 +64,15 @@ class Firing:
 
     async def start(self) -> None:
         """Learn what waits. Raises `NotDone`."""
-        now = self._now()
+        now, sure = self._now(), await surely_now(self._stores.rows, self._now)
         self._others = await self._lease.look()
-        schedules = await together(self._start_area(area, now) for area in Area)
+        schedules = await together(self._start_area(area, now, sure) for area in Area)
         self._areas.update(zip(Area, schedules, strict=True))
         self._set_timer()
         self._reactor.callLater(SLOT_S, self._upkeep)
 
-    async def _start_area(self, area: Area, now: float) -> AreaSchedule:
-        schedule = AreaSchedule(await self._first_slot(area, now))
+    async def _start_area(self, area: Area, now: float, sure: float) -> AreaSchedule:
+        schedule = AreaSchedule(await self._first_slot(area, sure))
         await self._read(area, schedule, schedule.slots_to_read(now))
         ahead = [schedule.read_to + step * SLOT_S for step in range(int((AHEAD_S - SLOT_S) // SLOT_S))]
         await self._look_ahead(area, schedule, ahead)
@@ -212,15 +214,16 @@ class Firing:
             self._log.failure("the slots of what is due can't be kept up", failure)
 
     async def _keep_up(self) -> None:
-        now = self._now()
+        now, sure = self._now(), await surely_now(self._stores.rows, self._now)
+        before = slot_of(sure - LATE_S)
         for area, schedule in self._areas.items():
-            schedule.removed(await self._first_slot(area, now))
+            schedule.removed(await self._first_slot(area, sure))
             for slot in schedule.slots_read():
                 for due in await self._rows_of(area, slot):
                     self._learn(schedule, due)
             await self._read(area, schedule, schedule.slots_to_read(now))
-            schedule.adopt(self._others.runs, slot_of(now - LATE_S), self._early_at)
-            start, passed = schedule.passed(slot_of(now - LATE_S))
+            schedule.adopt(self._others.runs, before, self._early_at)
+            start, passed = schedule.passed(before)
             if start > schedule.start:
                 for slot in passed:
                     await self._stores.rows.write([Erase(DUE, slot_key(area.value, slot), slot + 2 * SLOT_S)])

@@ -1,7 +1,7 @@
 """How far this server's clock is from the database's.
 
-*Rule*: it is looked at each minute. The time between question and answer counts for this server: only what is beyond both
-is a difference.
+*Rules*: it is looked at each half minute. The time between question and answer counts for this server: only what is beyond
+both is a difference. What is removed for good is removed by the clock that is behind: a server goes on with a wrong one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,11 @@ from twisted.logger import Logger
 from mailismus.queue.providers.distributed.stores.rows import IRows
 
 MOST_S = 60.0
+
+
+async def surely_now(rows: IRows, now: Callable[[], float]) -> float:
+    """UTC seconds by the clock of this server or by the database's, whichever is behind. Raises `NotDone`."""
+    return min(now(), await rows.now())
 
 
 class DatabaseClock:
