@@ -4,6 +4,7 @@ Modules, bottom first:
 
     sigv4       signatures of requests. Pure
     listing     pages of keys, as the stores write them. Pure
+    fullness    which answers say that there is no room. Pure
     body        what is sent and what is read, at the pace of the other side
     agent       one request and its answer
     store       `HttpObjects`: the calls that both kinds share

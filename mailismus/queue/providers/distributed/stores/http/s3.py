@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from mailismus.queue.providers.distributed.stores.http.agent import StoreRequest
+from mailismus.queue.providers.distributed.stores.http.fullness import is_s3_full
 from mailismus.queue.providers.distributed.stores.http.listing import keys_of_s3
 from mailismus.queue.providers.distributed.stores.http.sigv4 import (
     EMPTY_SHA256,
@@ -42,6 +43,9 @@ class S3Dialect:
     def query_of(self, prefix: str, after: str, limit: int) -> Mapping[str, str]:
         query = {"list-type": "2", "prefix": prefix, "max-keys": str(limit)}
         return {**query, "start-after": after} if after else query
+
+    def is_full(self, code: int, answer: bytes) -> bool:
+        return is_s3_full(code, answer)
 
     def keys_of(self, page: bytes) -> list[str]:
         return keys_of_s3(page)

@@ -15,7 +15,6 @@ from mailismus.queue.providers.distributed.stores.objects import IBody, IObject,
 
 T = TypeVar("T")
 
-FULL = frozenset({507})
 UNKNOWN = 401
 """The store does not know the credentials of a request (any more): it is made once again, with new ones."""
 
@@ -37,6 +36,9 @@ class IDialect(Protocol):
 
     def query_of(self, prefix: str, after: str, limit: int) -> Mapping[str, str]:
         """The query of a page of keys."""
+
+    def is_full(self, code: int, answer: bytes) -> bool:
+        """Whether an answer says that there is no room, or that our quota is used up."""
 
     def keys_of(self, page: bytes) -> list[str]:
         """The keys of a page. Raises `ValueError`."""
@@ -86,12 +88,12 @@ class HttpObjects:
                 raise NotDone(self._dialect.name, str(error)) from error
             response.deliverBody(found)
             return found
-        await self._read_only(self._agent.read(response))
+        answer = await self._read_only(self._agent.read(response))
         if response.code == 404:
             if await self._is_there():
                 return None
             raise NotDone(self._dialect.name, "the bucket is not there")
-        raise self._refusal(response, may_be_done=False)
+        raise self._refusal(response, answer, may_be_done=False)
 
     def keys(self, prefix: str, after: str = "", limit: int = 1000) -> Deferred[Sequence[str]]:
         return Deferred.fromCoroutine(self._keys(prefix, after, limit))
@@ -100,7 +102,7 @@ class HttpObjects:
         response = await self._read_only(self._asked("GET", "", self._dialect.query_of(prefix, after, limit)))
         page = await self._read_only(self._agent.read(response))
         if response.code not in (200, 204):
-            raise self._refusal(response, may_be_done=False)
+            raise self._refusal(response, page, may_be_done=False)
         try:
             return self._dialect.keys_of(page)
         except ValueError as error:
@@ -121,9 +123,9 @@ class HttpObjects:
 
     async def _done(self, method: str, key: str, *, ok: tuple[int, ...], body: IBody | None = None) -> int:
         response = await self._asked(method, key, body=body)
-        await self._agent.read(response)
+        answer = await self._agent.read(response)
         if response.code not in ok:
-            raise self._refusal(response, may_be_done=True)
+            raise self._refusal(response, answer, may_be_done=True)
         return int(response.code)
 
     async def _read_only(self, call: Awaitable[T]) -> T:
@@ -133,10 +135,11 @@ class HttpObjects:
         except Unanswered as error:
             raise NotDone(error.store, error.text) from error
 
-    def _refusal(self, response: IResponse, *, may_be_done: bool) -> NotDone | Unanswered:
-        """What a reply means. The store itself may not know whether it did what it answers with 5xx, but for 507."""
+    def _refusal(self, response: IResponse, answer: bytes, *, may_be_done: bool) -> NotDone | Unanswered:
+        """What a reply means. The store itself may not know whether it did what it answers with 5xx, unless it has no
+        room."""
         text = f"{response.code} {response.phrase.decode('ascii', 'replace')}"
-        if response.code in FULL:
+        if self._dialect.is_full(response.code, answer):
             return NotDone(self._dialect.name, text, is_full=True)
         if may_be_done and response.code >= 500:
             return Unanswered(self._dialect.name, text)

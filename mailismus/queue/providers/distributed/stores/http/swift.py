@@ -12,6 +12,7 @@ import attrs
 
 from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered
 from mailismus.queue.providers.distributed.stores.http.agent import HttpAgent, StoreRequest
+from mailismus.queue.providers.distributed.stores.http.fullness import is_swift_full
 from mailismus.queue.providers.distributed.stores.http.listing import keys_of_swift
 from mailismus.queue.providers.distributed.stores.http.sigv4 import encoded_path, encoded_query
 from mailismus.queue.providers.distributed.stores.objects import IBody
@@ -59,6 +60,9 @@ class SwiftDialect:
     def query_of(self, prefix: str, after: str, limit: int) -> Mapping[str, str]:
         query = {"format": "json", "prefix": prefix, "limit": str(limit)}
         return {**query, "marker": after} if after else query
+
+    def is_full(self, code: int, answer: bytes) -> bool:
+        return is_swift_full(code, answer)
 
     def keys_of(self, page: bytes) -> list[str]:
         return keys_of_swift(page)
