@@ -25,11 +25,23 @@ TURN_S = 0.05
 T = TypeVar("T")
 
 
+class _PassingReactor(EPollReactor):
+    """A reactor that ends: the descriptors of Twisted's own last as long as the process."""
+
+    def end(self) -> None:
+        """Close them. What a thread gives it behind that is lost without a word."""
+        self.removeAll()  # type: ignore[no-untyped-call]  # Twisted has no annotations here
+        waker, self.waker = self.waker, None
+        if waker is not None:
+            waker.connectionLost(None)
+            self._poller.close()
+
+
 class TurnedReactor:
     """The reactor. It also resolves names, in threads that `close` ends."""
 
     def __init__(self) -> None:
-        self._reactor = EPollReactor()  # type: ignore[no-untyped-call]  # Twisted has no annotation here
+        self._reactor = _PassingReactor()  # type: ignore[no-untyped-call]  # Twisted's
         self._threads = self._reactor.getThreadPool()
         self._threads.start()  # a start of the reactor would do it
         self._interrupt: Callable[[], None] | None = None
@@ -74,9 +86,10 @@ class TurnedReactor:
         act()
 
     def close(self) -> None:
-        """End the threads. Harmless when repeated; nothing is waited for afterwards."""
+        """End the threads and the reactor. Harmless when repeated; nothing is waited for afterwards."""
         if self._threads.started:
             self._threads.stop()
+        self._reactor.end()
 
 
 @contextmanager

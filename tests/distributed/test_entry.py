@@ -21,6 +21,7 @@ from mailismus.queue.providers.distributed.clients import make_clients
 from mailismus.queue.providers.distributed.entry import PROVIDER
 from mailismus.queue.providers.distributed.opening import open_place
 from mailismus.queue.providers.distributed.stores import libraries
+from tests.support.processes import free_port
 
 CONFIG = """<mailserver>
 <mta>
@@ -248,3 +249,23 @@ def test_setup_without_the_packages_names_file_and_line(
     config.write_text(text_of(root))
     assert main(["--config", str(config), "queue", "setup"]) == os.EX_CONFIG
     assert capsys.readouterr().err.startswith(f"{config}:3: provider distributed needs no-such-package")
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["queue", "list"], os.EX_TEMPFAIL),
+        (["queue", "hold", "--all", "--reason", "x"], os.EX_TEMPFAIL),
+        (["queue", "setup"], os.EX_UNAVAILABLE),
+        (["dump", "00000000000000FF"], os.EX_TEMPFAIL),
+    ],
+)
+def test_a_command_that_asks_the_services_leaves_nothing_open(
+    root: Path, capsys: pytest.CaptureFixture[str], words: list[str], status: int
+) -> None:
+    config, port = root / "c.xml", free_port()
+    config.write_text(text_of(root, f'<rabbitmq hosts="127.0.0.1:{port}"/><cassandra hosts="127.0.0.1:{port}"/>{OBJECTS}'))
+    assert main(["--config", str(config), *words]) == status, capsys.readouterr().err  # the driver's own loop stays
+    before = os.listdir("/proc/self/fd")
+    assert main(["--config", str(config), *words]) == status
+    assert os.listdir("/proc/self/fd") == before

@@ -31,9 +31,9 @@ Rooms, bottom first:
     metrics     figures
     opening     a server's own directory: lock, mark, name
     clients     the clients of the services, from the settings
-    setting_up  runs `setup` in a reactor of its own, for the command `queue setup`
     running     a queue of a server
     reaching    the stores for a command, which waits for each answer
+    setting_up  `setup` for the command `queue setup`
     stopped     the queue without its server, to be read
     dump        prints what lies in the stores
     fsck        check and repair

@@ -60,10 +60,11 @@ class ReachedServices:
         self._threads = ThreadPool(self._turned.reactor, "cassandra", DRIVER_THREADS)
         self.timers = cast(IReactorTime, self._turned.reactor)
         try:
-            self.stores = make_clients(settings, self.timers, self._threads, time.time).stores
+            self.clients = make_clients(settings, self.timers, self._threads, time.time)
         except BaseException:
             self._turned.close()
             raise
+        self.stores = self.clients.stores
         self._threads.start()
 
     def now(self) -> float:
