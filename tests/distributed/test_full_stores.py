@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
-from twisted.internet.defer import Deferred
 from twisted.web.http_headers import Headers
 
 from mailismus.queue.providers.distributed.content.whole import WholeBody
@@ -59,10 +58,11 @@ def failure_of(kind: str, code: int, body: bytes) -> StoreFailure:
         dialect = S3Dialect(URL, "bucket", SigningKey("user", "secret", "us-east-1"), lambda: 0.0)
     else:
         dialect = SwiftDialect(agent, URL, "bucket", SwiftAccount("user", "secret"))
-    failures: list[StoreFailure] = []
-    put: Deferred[None] = HttpObjects(agent, dialect).put("mail/1/a", WholeBody(b"x"))
-    put.addErrback(lambda failure: failures.append(failure.value))
+    failures: list[BaseException] = []
+    put = HttpObjects(agent, dialect).put("mail/1/a", WholeBody(b"x"))
+    put.addCallbacks(lambda _: None, lambda failure: failures.append(failure.value))
     (failure,) = failures
+    assert isinstance(failure, StoreFailure)
     return failure
 
 

@@ -22,9 +22,9 @@ KNOWN = frozenset(
     {
         # programs and packages of others
         *("ruff", "mypy", "dmesg", "mv", "swaks", "strace", "qmail", "mkfs.ext4", "mkfs.xfs", "cat"),
-        # Twisted, OpenSSL, Postfix, Linux
+        # Twisted, OpenSSL, Postfix, Linux, RabbitMQ
         *("startTLS", "transport.startTLS", "transport.write", "log.callWithLogger", "connection.protocol", "SSL.Error"),
-        *("IDelayedCall.getTime()", "defer_transports", "ip_nonlocal_bind"),
+        *("IDelayedCall.getTime()", "defer_transports", "ip_nonlocal_bind", "advanced.config"),
         # how names are made up
         *("module.Class.function", "time.MusecPpidQn.host", "YYYYMMDDTHHMM", "vX.Y.Z", "NN", "E", "BIN", "_s"),
         *("self.f", "C.f", "a.b", "a.b.c"),
