@@ -1,4 +1,4 @@
-"""Commands over the models of the stores: what a command reaches is the world of a harness."""
+"""Commands over the stores of a harness: what a command reaches are these, models or services."""
 
 from __future__ import annotations
 
@@ -103,36 +103,31 @@ class ModelProvider(DistributedProvider):
         return OpenedSharedQueue(queue, ThreadPool(reactor, "none"), place, settings.rootpath)
 
 
-class ModelCommands:
-    """The command line of a host whose queue lies in the models of a harness."""
+class SharedCommands:
+    """The command line of a host whose queue lies in the stores of a harness."""
 
     def __init__(
         self,
-        harness: ModelHarness,
+        provider: DistributedProvider,
         path: Path,
         monkeypatch: pytest.MonkeyPatch,
         capsys: pytest.CaptureFixture[str],
     ) -> None:
-        self.harness, self.path, self._capsys = harness, path, capsys
+        """`provider`: reaches these stores."""
+        self.provider, self.path, self._capsys = provider, path, capsys
         secret = path / "secret"
         secret.write_text("opensesame\n")
         secret.chmod(0o600)
         self._config = path / "mailismus.xml"
         self._config.write_text(CONFIG.format(root=path))
-
-        self.fates: tuple[str, Fate] | None = None
-        """A call of which the first has this fate."""
-        self.provider = ModelProvider(harness, lambda: self.fates)
-        module = ModuleType("tests.distributed.modelled_entry")
-        module.PROVIDER = self.provider  # type: ignore[attr-defined]  # made here
+        module = ModuleType("tests.distributed.an_entry")
+        module.PROVIDER = provider  # type: ignore[attr-defined]  # made here
         monkeypatch.setitem(sys.modules, module.__name__, module)
-        monkeypatch.setattr("time.time", harness.now)
         self._providers = PROVIDERS.extended(distributed=module.__name__)
 
     def run(self, *words: str) -> tuple[int, str, str]:
         """Exit code, stdout and stderr of a command."""
         status = main(["--config", str(self._config), *words], self._providers)
-        self.harness.world.move_to(self.harness.clock)
         said = self._capsys.readouterr()
         return status, said.out, said.err
 
@@ -151,3 +146,25 @@ class ModelCommands:
         """Kinds of the findings of `fsck`, and what was done."""
         lines = [json.loads(line) for line in self.run("fsck", *words, "--json")[1].splitlines()]
         return [(line["kind"], line.get("done")) for line in lines if "kind" in line]
+
+
+class ModelCommands(SharedCommands):
+    """The stores are models."""
+
+    def __init__(
+        self,
+        harness: ModelHarness,
+        path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        self.harness = harness
+        self.fates: tuple[str, Fate] | None = None
+        """A call of which the first has this fate."""
+        super().__init__(ModelProvider(harness, lambda: self.fates), path, monkeypatch, capsys)
+        monkeypatch.setattr("time.time", harness.now)
+
+    def run(self, *words: str) -> tuple[int, str, str]:
+        said = super().run(*words)
+        self.harness.world.move_to(self.harness.clock)
+        return said

@@ -113,6 +113,10 @@ class ServerHarness(ABC):
     def crash_only(self) -> None:
         """Nothing more is done by the server; the stores see its connections end."""
 
+    @abstractmethod
+    def close(self) -> None:
+        """End everything."""
+
 
 class ModelHarness(ServerHarness):
     """Also `FailingHarness`. A server over models of its stores."""

@@ -21,13 +21,11 @@ from benchmarks.stage.servers import TREE
 from mailismus.__main__ import main
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S
 from mailismus.start.common import NAME
-from tests.distributed.real.place import NAMES
-from tests.distributed.services import packages, service, unique
+from tests.distributed.real.site import Site, set_up
 from tests.durability.harness.fleet.sink import parse
 from tests.project.runners import await_text, command, running
 from tests.scenarios.mailserver import MailServer, install_certificate
-from tests.services.alone import only_one
-from tests.support.processes import free_port, listeners, start, wait_until
+from tests.support.processes import listeners, start, wait_until
 
 PATIENCE_S = 60.0
 LOOK_S = 0.5
@@ -35,63 +33,12 @@ ENVELOPES = [
     [f"r{index}.n{number}@far.example" for index in range(count)] for number, count in ((1, 3), (2, 1), (3, 2), (4, 1))
 ]
 TRIED, KNOWN = "No session with 127.0.0.1", "relay=none"
-SETTINGS = """<mailserver>
-  <application><announcehost>{name}.example</announcehost><dirpaths><root>.</root></dirpaths></application>
-  <directory><domains>our.example</domains><users>joe</users><postmaster>joe</postmaster></directory>
-  <message_store><userpath>{store}</userpath></message_store>
-  <admin><socket>{directory}/admin.sock</socket></admin>
-  <mta><queue provider="distributed"><rootpath>{directory}/queue</rootpath>
-    <rabbitmq hosts="{rabbitmq[hosts]}" vhost="{rabbitmq[vhost]}" username="{rabbitmq[username]}"
-      passwordfile="{root}/rabbitmq.secret"/>
-    <cassandra hosts="{cassandra[hosts]}" datacenter="{cassandra[datacenter]}" keyspace="{keyspace}" replication="1"
-      username="{cassandra[username]}" passwordfile="{root}/cassandra.secret"/>
-    <objects url="{swift[url]}" region="{swift[region]}" bucket="{bucket}" username="{swift[username]}"
-      passwordfile="{root}/swift.secret"/></queue>
-    <submit><listeners><listener name="SMTP" interface="127.0.0.1" port="0">
-      <server><relay_clients>127.0.0.1</relay_clients></server></listener></listeners></submit>
-    <deliver><relays><relay address="127.0.0.1:{relay}"/></relays></deliver></mta>
-</mailserver>
-"""
-
-
-class Place:
-    """A keyspace, a bucket, and a directory for each server."""
-
-    def __init__(self, root: Path) -> None:
-        self.facts = {name: service(name) for name in NAMES}
-        packages()
-        self.root, self.relay = root, free_port()
-        self.keyspace, self.bucket = unique("queue").replace("-", "_"), unique("queue")
-        for name in NAMES:
-            secret = root / f"{name}.secret"
-            secret.write_text(self.facts[name]["password"] + "\n")
-            secret.chmod(0o600)
-
-    def config(self, name: str, store: str = "ms") -> str:
-        """The configuration of a server."""
-        directory = self.root / name
-        directory.mkdir(exist_ok=True)
-        text = SETTINGS.format(
-            *(),
-            **self.facts,
-            name=name,
-            root=self.root,
-            directory=directory,
-            store=self.root / store,
-            keyspace=self.keyspace,
-            bucket=self.bucket,
-            relay=self.relay,
-        )
-        (directory / "mailismus.xml").write_text(text)
-        return str(directory / "mailismus.xml")
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    place = Place(tmp_path)
-    with only_one():
-        assert main(["--config", place.config("setup"), "queue", "setup"]) == os.EX_OK
-        yield place
+def site(tmp_path: Path) -> Iterator[Site]:
+    with set_up(tmp_path) as site:
+        yield site
 
 
 @pytest.fixture
@@ -100,9 +47,9 @@ def stack() -> Iterator[ExitStack]:
         yield stack
 
 
-def serve(place: Place, stack: ExitStack, name: str) -> MailServer:
-    config = place.config(name)
-    directory = place.root / name
+def serve(site: Site, stack: ExitStack, name: str) -> MailServer:
+    config = site.config(name)
+    directory = site.root / name
     process, output = stack.enter_context(running(command("foreground", config), directory))
     return MailServer(directory, process, output, install_certificate(directory))
 
@@ -119,10 +66,10 @@ def asked(capsys: pytest.CaptureFixture[str], config: str, *words: str) -> list[
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_two_processes_know_of_each_other(place: Place, stack: ExitStack, capsys: pytest.CaptureFixture[str]) -> None:
-    one, two = serve(place, stack, "one"), serve(place, stack, "two")
-    word = (place.root / "ms" / NAME).read_text()
-    configs = {name: str(place.root / name / "mailismus.xml") for name in ("one", "two", "setup")}
+def test_two_processes_know_of_each_other(site: Site, stack: ExitStack, capsys: pytest.CaptureFixture[str]) -> None:
+    one, two = serve(site, stack, "one"), serve(site, stack, "two")
+    word = (site.root / "ms" / NAME).read_text()
+    configs = {name: str(site.root / name / "mailismus.xml") for name in ("one", "two", "setup")}
 
     # a host that is dead for one is left alone by the other within 2 s
     send(one, "carol@far.example")
@@ -141,9 +88,14 @@ def test_two_processes_know_of_each_other(place: Place, stack: ExitStack, capsys
         (count,) = asked(capsys, config, "queue", "count")
         assert (count["deferred"]["entries"], count["deferred"]["messages"], count["exact"]) == (3, 2, True)
 
+    # what needs the queue for itself is refused, and does no harm
+    for words in (["fsck"], ["fsck", "--repair"], ["queue", "convert", "--to", "clustered"]):
+        assert main(["--config", configs["setup"], *words]) == os.EX_TEMPFAIL
+        assert "2 other servers serve this queue" in capsys.readouterr().err
+
     # another message store is refused
-    other = place.config("three", "elsewhere")
-    process, output = stack.enter_context(running(command("foreground", other), place.root / "three"))
+    other = site.config("three", "elsewhere")
+    process, output = stack.enter_context(running(command("foreground", other), site.root / "three"))
     assert process.wait(PATIENCE_S) == os.EX_CONFIG
     refused = output.read_text()
     assert "<message_store> is not known to be that of the other servers" in refused
@@ -174,6 +126,8 @@ def test_two_processes_know_of_each_other(place: Place, stack: ExitStack, capsys
     assert two.process.wait(PATIENCE_S) in (0, -signal.SIGTERM)
     (count,) = asked(capsys, configs["setup"], "queue", "count")
     assert (count["deferred"]["entries"], count["exact"]) == (4, True)
+    assert main(["--config", configs["setup"], "fsck"]) == os.EX_OK
+    assert capsys.readouterr().out.endswith("nothing found\n")
     for output in (one.output, two.output):
         assert "Traceback" not in await_text(output, "ready: ")
 
@@ -181,8 +135,8 @@ def test_two_processes_know_of_each_other(place: Place, stack: ExitStack, capsys
 class Views:
     """The queue as commands show it, by the configuration of a server or by one of none (`setup`)."""
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, site: Site) -> None:
+        self._site = site
 
     def listed(self, name: str) -> list[dict[str, Any]]:
         """What `queue list` shows, in an order of its own."""
@@ -196,7 +150,7 @@ class Views:
 
     def run(self, name: str, *words: str) -> str:
         """What a command prints that must be carried out."""
-        config = str(self._place.root / name / "mailismus.xml")
+        config = str(self._site.root / name / "mailismus.xml")
         argv = [sys.executable, "-m", "mailismus", "--config", config, "queue", *words]
         done = subprocess.run(argv, cwd=TREE, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         assert done.returncode == os.EX_OK, done.stderr
@@ -210,8 +164,8 @@ def stop(server: MailServer) -> None:
 
 
 @pytest.mark.exhaustive
-def test_what_a_stopped_server_took_is_the_same_to_another_and_to_commands_alone(place: Place, stack: ExitStack) -> None:
-    one, views = serve(place, stack, "one"), Views(place)
+def test_what_a_stopped_server_took_is_the_same_to_another_and_to_commands_alone(site: Site, stack: ExitStack) -> None:
+    one, views = serve(site, stack, "one"), Views(site)
     for recipients in ENVELOPES:
         send(one, *recipients)
     wait_until(lambda: views.counted("one")["deferred"]["entries"] == 7, PATIENCE_S, "all to be deferred", LOOK_S)
@@ -224,7 +178,7 @@ def test_what_a_stopped_server_took_is_the_same_to_another_and_to_commands_alone
     assert views.listed("setup") == listed
     counted = views.counted("setup")
     assert (counted["deferred"]["entries"], counted["deferred"]["messages"], counted["exact"]) == (7, 4, True)
-    two = serve(place, stack, "two")
+    two = serve(site, stack, "two")
     for name in ("two", "setup"):
         assert views.listed(name) == listed
         assert views.counted(name) == counted
@@ -236,17 +190,17 @@ def test_what_a_stopped_server_took_is_the_same_to_another_and_to_commands_alone
     assert views.listed("setup") == views.listed("two") != listed
     stop(two)
     views.run("setup", "delete", ids[1], "--reason", "spam")
-    two = serve(place, stack, "two")
+    two = serve(site, stack, "two")
     left = views.listed("two")
     assert left == views.listed("setup")
     areas = {part["queue_id"]: part["queue_name"] for part in left}
     assert [areas[spool_id] for spool_id in ids] == ["deleted", "deleted", "deferred", "deferred"]
 
     # a flush sends what is left
-    arrived = place.root / "arrived"
-    relay = [sys.executable, "-m", "tests.durability.harness.fleet.sink", str(arrived), str(place.relay), "0"]
-    stack.callback(start("relay", relay, place.root, cwd=TREE).kill)
-    wait_until(lambda: listeners(place.relay) > 0, PATIENCE_S, "the relay to listen")
+    arrived = site.root / "arrived"
+    relay = [sys.executable, "-m", "tests.durability.harness.fleet.sink", str(arrived), str(site.relay), "0"]
+    stack.callback(start("relay", relay, site.root, cwd=TREE).kill)
+    wait_until(lambda: listeners(site.relay) > 0, PATIENCE_S, "the relay to listen")
     views.run("two", "flush")
     wait_until(lambda: not views.counted("two")["deferred"]["entries"], PATIENCE_S, "all to be delivered", LOOK_S)
     time.sleep(LOOK_S)  # the relay writes its record out every 0.1 s

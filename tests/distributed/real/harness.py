@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, TypeVar, cast
 
+import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
@@ -34,25 +35,43 @@ FLUSHED_S = 0.05
 """What was written to a connection has arrived."""
 
 
+@attrs.frozen
+class Connected:
+    """Clients of one server or command, and their calls."""
+
+    wire: Wire
+    client: RabbitBroker
+    broker: OwnBroker
+    stores: Stores
+
+
 class RealQueueHarness(ServerHarness):
     """Also `FailingHarness`, where its place can be cut off."""
 
     def __init__(self, place: RealPlace) -> None:
         clock = Clock()
         clock.advance(round(time.time(), 3))
-        self._place = place
-        self._own = Own(unique("test"), clock.seconds)
-        self._wires: list[Wire] = []
-        self._clients: list[RabbitBroker] = []
-        self._broker: OwnBroker | None = None
+        self.place = place
+        self.own = Own(unique("test"), clock.seconds)
+        self._connected: list[Connected] = []
         super().__init__(clock, time.time_ns())  # no two tests have ids in common
 
     def stores(self) -> Stores:
-        wire, client = Wire(), self._place.broker()
-        self._wires.append(wire)
-        self._clients.append(client)
-        self._broker = OwnBroker(self._own, wire, client, self._place.queues)
-        return Stores(self._broker, OwnRows(self._own, wire, self._place.rows), OwnObjects(wire, self._place.objects))
+        return self.connect().stores
+
+    def connect(self) -> Connected:
+        """Clients of a server, or of a command beside those that have ended."""
+        place, own, wire, client = self.place, self.own, Wire(), self.place.broker()
+        broker = OwnBroker(own, wire, client, place.queues)
+        stores = Stores(broker, OwnRows(own, wire, place.rows), OwnObjects(own, wire, place.objects))
+        self._connected.append(Connected(wire, client, broker, stores))
+        return self._connected[-1]
+
+    def disconnect(self, connected: Connected) -> None:
+        """A command has ended."""
+        self._connected.remove(connected)
+        connected.wire.cut()
+        wait_for(connected.client.close())
 
     def open(self, name: str = "mx") -> DistributedQueue:
         for _ in range(STARTS - 1):
@@ -91,36 +110,34 @@ class RealQueueHarness(ServerHarness):
 
     def _unsettled(self) -> tuple[int, dict[str, int]]:
         """Calls under way, and messages of queues that are still to be delivered."""
-        return sum(wire.under_way for wire in self._wires), {} if self._broker is None else self._broker.waits_for
+        calls = sum(one.wire.under_way for one in self._connected)
+        return calls, self._connected[-1].broker.waits_for if self._connected else {}
 
     def crash_only(self) -> None:
         self.clock.calls.clear()
-        for wire in self._wires:
-            wire.cut()
+        for one in self._connected:
+            one.wire.cut()
         # What was under way is done or not; then the connection ends.
-        turn_until(lambda: not any(wire.under_way for wire in self._wires))
-        self._close_clients()
-
-    def _close_clients(self) -> None:
-        clients, self._clients, self._broker = self._clients, [], None
-        for client in clients:
-            wait_for(client.close())
+        turn_until(lambda: not any(one.wire.under_way for one in self._connected))
+        connected, self._connected = self._connected, []
+        for one in connected:
+            wait_for(one.client.close())
 
     def break_down(self, queue: IQueue) -> None:
-        assert self._place.cuts is not None
+        assert self.place.cuts is not None
         self.settle()
         turn_for(FLUSHED_S)
-        self._place.cuts.cut()
+        self.place.cuts.cut()
         turn_for(FLUSHED_S)
 
     def mend(self, queue: IQueue) -> None:
-        self._place.mend()
+        self.place.mend()
         self.advance(LONGEST_PAUSE_S)  # it has consumers again
         self.settle()
 
     def close(self) -> None:
         self.crash_only()
-        self._place.mend()
+        self.place.mend()
 
 
 def a_harness(place: RealPlace) -> Iterator[RealQueueHarness]:

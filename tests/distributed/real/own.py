@@ -1,7 +1,8 @@
 """Stores in which a test sees what is its own, and nothing else, beside other tests in the same tables and queues.
 
-Texts of a partition's key, and the bodies of messages, begin with the test's own word. Numbers and ids need none: epochs are
-given out to all tests by one row, so no two tests have an id in common. What a queue delivers of another test is acked.
+Texts of a partition's key, bodies of messages, and keys of objects begin with the test's own word. Numbers and ids need
+none: epochs are given out to all tests by one row, so no two tests have an id in common. What a queue delivers of another
+test is acked.
 
 The database's clock goes on while a test's clock stands: times to live are `TTL_TIMES` as long.
 """
@@ -41,13 +42,56 @@ class Own:
     owed: Counter[str] = attrs.field(factory=Counter)
     """Messages of each queue that were published and not acked."""
 
+    def key(self, table: RowTable, key: Key) -> Key:
+        """A key as it is written."""
+        if table.name not in SHARED:
+            begin = tuple(self._begin + value if isinstance(value, str) else value for value in key[: table.key_size])
+            key = (*begin, *key[table.key_size :])
+        return key
+
+    def key_to_write(self, table: RowTable, key: Key) -> Key:
+        """The same of one that is written to, from now on."""
+        ours = self.key(table, key)
+        self.partitions.add((table.name, ours[: table.key_size]))
+        return ours
+
+    def row(self, table: RowTable, row: Row) -> Row:
+        """A row as its server wrote it."""
+        if table.name in SHARED:
+            return row
+        names = {column.name for column in table.partition}
+        return {
+            name: value.removeprefix(self._begin) if name in names and isinstance(value, str) else value
+            for name, value in row.items()
+        }
+
+    def is_own(self, table: RowTable, row: Row) -> bool:
+        """Whether a row as it is written is of this test."""
+        return (table.name, tuple(row[column.name] for column in table.partition)) in self.partitions
+
+    def body(self, body: bytes) -> bytes:
+        """The body of a message as it is published."""
+        return self._begin.encode() + body
+
+    def body_of(self, published: bytes) -> bytes | None:
+        """That of a message that was published; None: another test's."""
+        begin = self._begin.encode()
+        return published[len(begin) :] if published.startswith(begin) else None
+
+    def object_key(self, key: str) -> str:
+        """The key of an object as it is stored."""
+        return f"{self.word}/{key}"
+
+    @property
+    def _begin(self) -> str:
+        return f"{self.word} "
+
 
 class OwnRows:
     """`IRows`."""
 
     def __init__(self, own: Own, wire: Wire, rows: IRows) -> None:
         self._own, self._wire, self._rows = own, wire, rows
-        self._begin = f"{own.word} "
 
     def make(self, tables: Sequence[RowTable]) -> Deferred[None]:
         return self._wire.call(lambda: self._rows.make(tables))
@@ -61,47 +105,44 @@ class OwnRows:
 
     def _write(self, write: Write) -> Write:
         if isinstance(write, Put):
-            key = self._noted(write.table, write.key)
+            key = self._own.key_to_write(write.table, write.key)
             return attrs.evolve(write, key=key, ttl_s=write.ttl_s * TTL_TIMES)
-        return Erase(write.table, self._to(write.table, write.partition), write.at)
+        return Erase(write.table, self._own.key(write.table, write.partition), write.at)
 
     def row(self, table: RowTable, key: Key) -> Deferred[Row | None]:
-        ours = self._to(table, key)
+        ours = self._own.key(table, key)
         return self._wire.call(lambda: self._rows.row(table, ours)).addCallback(
-            lambda row: None if row is None else self._from(table, row)
+            lambda row: None if row is None else self._own.row(table, row)
         )
 
     def rows(self, table: RowTable, partition: Key, after: Key | None = None, limit: int = 1000) -> Deferred[Sequence[Row]]:
-        ours = self._to(table, partition)
+        ours = self._own.key(table, partition)
         if table.name in SPARSE and (table.name, ours) not in self._own.partitions:
             nothing: Deferred[Sequence[Row]] = succeed([])
             return self._wire.call(lambda: nothing)
         return self._wire.call(lambda: self._rows.rows(table, ours, after, limit)).addCallback(
-            lambda rows: [self._from(table, row) for row in rows]
+            lambda rows: [self._own.row(table, row) for row in rows]
         )
 
     def rows_under(self, table: RowTable, key: Key, limit: int = 1000) -> Deferred[Sequence[Row]]:
-        ours = self._to(table, key)
+        ours = self._own.key(table, key)
         return self._wire.call(lambda: self._rows.rows_under(table, ours, limit)).addCallback(
-            lambda rows: [self._from(table, row) for row in rows]
+            lambda rows: [self._own.row(table, row) for row in rows]
         )
 
     def all_rows(self, table: RowTable) -> Deferred[Sequence[Row]]:
-        def choose(rows: Sequence[Row]) -> Sequence[Row]:
-            names = [column.name for column in table.partition]
-            mine = [row for row in rows if (table.name, tuple(row[name] for name in names)) in self._own.partitions]
-            return [self._from(table, row) for row in mine]
-
-        return self._wire.call(lambda: self._rows.all_rows(table)).addCallback(choose)
+        return self._wire.call(lambda: self._rows.all_rows(table)).addCallback(
+            lambda rows: [self._own.row(table, row) for row in rows if self._own.is_own(table, row)]
+        )
 
     def add(self, table: RowTable, key: Key, cells: Row, ttl_s: int = 0) -> Deferred[Row | None]:
-        ours = self._noted(table, key)
+        ours = self._own.key_to_write(table, key)
         return self._wire.call(lambda: self._rows.add(table, ours, cells, ttl_s * TTL_TIMES)).addCallback(
-            lambda row: None if row is None else self._from(table, row)
+            lambda row: None if row is None else self._own.row(table, row)
         )
 
     def change(self, table: RowTable, key: Key, cells: Row, found: Row, ttl_s: int = 0) -> Deferred[Row | None]:
-        ours = self._noted(table, key)
+        ours = self._own.key_to_write(table, key)
         return self._wire.call(lambda: self._rows.change(table, ours, cells, found, ttl_s * TTL_TIMES))
 
     def now(self) -> Deferred[float]:
@@ -117,36 +158,12 @@ class OwnRows:
         """The client is of all tests."""
         return succeed(None)
 
-    def _to(self, table: RowTable, key: Key) -> Key:
-        """A key as it is written."""
-        if table.name not in SHARED:
-            begin = tuple(self._begin + value if isinstance(value, str) else value for value in key[: table.key_size])
-            key = (*begin, *key[table.key_size :])
-        return key
-
-    def _noted(self, table: RowTable, key: Key) -> Key:
-        """A key that is written to."""
-        ours = self._to(table, key)
-        self._own.partitions.add((table.name, ours[: table.key_size]))
-        return ours
-
-    def _from(self, table: RowTable, row: Row) -> Row:
-        """A row as it was written."""
-        if table.name in SHARED:
-            return row
-        names = {column.name for column in table.partition}
-        return {
-            name: value.removeprefix(self._begin) if name in names and isinstance(value, str) else value
-            for name, value in row.items()
-        }
-
 
 class OwnBroker:
     """`IBroker`. `queues`: how the names of queues begin."""
 
     def __init__(self, own: Own, wire: Wire, broker: IBroker, queues: str) -> None:
         self._own, self._wire, self._broker, self._queues = own, wire, broker, queues
-        self._word = f"{own.word} ".encode()
         self._receivers: dict[str, _OwnReceiver] = {}
 
     def declare(self, queues: Sequence[str]) -> Deferred[Sequence[str]]:
@@ -162,22 +179,23 @@ class OwnBroker:
         def note(_: None) -> None:
             self._own.owed[queue] += 1
 
-        return self._wire.call(lambda: self._broker.publish(self._queues + queue, self._word + body).addCallback(note))
+        return self._wire.call(lambda: self._broker.publish(self._queues + queue, self._own.body(body)).addCallback(note))
 
     def consume(self, queue: str, prefetch: int, receiver: TriggerReceiver) -> Deferred[IConsumer]:
-        ours = self._receivers[queue] = _OwnReceiver(self._own, self._wire, queue, prefetch, self._word, receiver)
+        ours = self._receivers[queue] = _OwnReceiver(self._own, self._wire, queue, prefetch, receiver)
         return self._wire.call(lambda: self._broker.consume(self._queues + queue, prefetch, ours).addCallback(ours.begin))
 
     def depth(self, queue: str) -> Deferred[int]:
         return self._wire.call(lambda: self._broker.depth(self._queues + queue))
 
     def tell(self, topic: str, body: bytes) -> Deferred[None]:
-        return self._wire.call(lambda: self._broker.tell(self._queues + topic, self._word + body))
+        return self._wire.call(lambda: self._broker.tell(self._queues + topic, self._own.body(body)))
 
     def listen(self, topic: str, on_news: Callable[[bytes], None], on_lost: Callable[[], None]) -> Deferred[None]:
-        def hear(body: bytes) -> None:
-            if body.startswith(self._word):
-                on_news(body[len(self._word) :])
+        def hear(published: bytes) -> None:
+            body = self._own.body_of(published)
+            if body is not None:
+                on_news(body)
 
         return self._wire.call(lambda: self._broker.listen(self._queues + topic, hear, on_lost))
 
@@ -201,9 +219,8 @@ class _OwnReceiver:
     """`TriggerReceiver` and `IConsumer`: between a queue of all tests and the receiver of one. A message may come before its
     consumer is known."""
 
-    def __init__(self, own: Own, wire: Wire, queue: str, prefetch: int, word: bytes, receiver: TriggerReceiver) -> None:
-        self._own, self._wire, self._queue, self._prefetch = own, wire, queue, prefetch
-        self._word, self._receiver = word, receiver
+    def __init__(self, own: Own, wire: Wire, queue: str, prefetch: int, receiver: TriggerReceiver) -> None:
+        self._own, self._wire, self._queue, self._prefetch, self._receiver = own, wire, queue, prefetch, receiver
         self._consumer: IConsumer | None = None
         self._foreign: list[TriggerDelivery] = []
         self._is_over = False
@@ -222,9 +239,10 @@ class _OwnReceiver:
         return self
 
     def on_trigger(self, trigger: TriggerDelivery) -> None:
-        if trigger.body.startswith(self._word):
+        body = self._own.body_of(trigger.body)
+        if body is not None:
             self.held += 1
-            self._receiver.on_trigger(attrs.evolve(trigger, body=trigger.body[len(self._word) :]))
+            self._receiver.on_trigger(attrs.evolve(trigger, body=body))
         elif self._consumer is None:
             self._foreign.append(trigger)
         else:
@@ -254,10 +272,10 @@ class _OwnReceiver:
 
 
 class OwnObjects:
-    """`IObjects`. Keys are made of ids, and so they are a test's own."""
+    """`IObjects`."""
 
-    def __init__(self, wire: Wire, objects: IObjects) -> None:
-        self._wire, self._objects = wire, objects
+    def __init__(self, own: Own, wire: Wire, objects: IObjects) -> None:
+        self._own, self._wire, self._objects = own, wire, objects
 
     def make(self) -> Deferred[None]:
         return self._wire.call(self._objects.make)
@@ -266,18 +284,22 @@ class OwnObjects:
         return self._wire.call(self._objects.is_there)
 
     def put(self, key: str, body: IBody) -> Deferred[None]:
-        return self._wire.call(lambda: self._objects.put(key, body))
+        return self._wire.call(lambda: self._objects.put(self._own.object_key(key), body))
 
     def get(self, key: str) -> Deferred[IObject | None]:
-        return self._wire.call(lambda: self._objects.get(key)).addCallback(
+        return self._wire.call(lambda: self._objects.get(self._own.object_key(key))).addCallback(
             lambda found: None if found is None else _OwnObject(self._wire, found)
         )
 
     def remove(self, key: str) -> Deferred[None]:
-        return self._wire.call(lambda: self._objects.remove(key))
+        return self._wire.call(lambda: self._objects.remove(self._own.object_key(key)))
 
     def keys(self, prefix: str, after: str = "", limit: int = 1000) -> Deferred[Sequence[str]]:
-        return self._wire.call(lambda: self._objects.keys(prefix, after, limit))
+        begin = self._own.object_key("")
+        behind = begin + after if after else ""
+        return self._wire.call(lambda: self._objects.keys(begin + prefix, behind, limit)).addCallback(
+            lambda keys: [key.removeprefix(begin) for key in keys]
+        )
 
     def close(self) -> Deferred[None]:
         """The client is of all tests."""

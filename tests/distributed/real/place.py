@@ -84,8 +84,10 @@ class RealPlace:
         self._worker.start()
         login = cassandra["username"], cassandra["password"]
         access = CassandraAccess([("127.0.0.1", ports[1])], cassandra["datacenter"], *login)
-        self.rows = CassandraRows(reactor, self._worker, access, unique("queue").replace("-", "_"))
-        self.objects = objects_of(swift, ports[2], unique("queue"), kind)
+        self.keyspace = unique("queue").replace("-", "_")
+        self.rows = CassandraRows(reactor, self._worker, access, self.keyspace)
+        self.bucket = unique("queue")
+        self.objects = objects_of(swift, ports[2], self.bucket, kind)
         self.queues = f"{unique('queue')}."
         """How the names of its queues begin: two who consume one queue take each other's messages."""
         wait_for(self.rows.make_keyspace(cassandra["datacenter"], 1))
