@@ -122,14 +122,16 @@ def test_several_damages_at_once_are_all_put_right(damaged: RealDamaged) -> None
     assert sum(map(len, delivered(damaged.harness).values())) == ENTRIES
 
 
-def test_beside_a_server_it_is_refused_and_changes_nothing(damaged: RealDamaged) -> None:
+def test_beside_a_server_a_check_tells_and_a_repair_is_refused(damaged: RealDamaged) -> None:
     bench = Bench(damaged.harness, damaged.harness.make())
     before = [damaged.rows(table) for table in (ENQUEUED, DELETED, MAILS)]
+    assert damaged.commands.findings() == [("served", None)]
     damaged.objects["probe/7"] = bytes(64)
-    for words in (["fsck"], ["fsck", "--repair"]):
-        status, out, err = damaged.commands.run(*words)
-        assert (status, out) == (os.EX_TEMPFAIL, "")
-        assert "1 other servers serve this queue" in err
+    change_a_content(damaged)
+    assert {kind for kind, _ in damaged.commands.findings()} == {"served", "content-left", "content-damaged"}
+    status, out, err = damaged.commands.run("fsck", "--repair")
+    assert (status, out) == (os.EX_TEMPFAIL, "")
+    assert "1 other servers serve this queue" in err
     assert [damaged.rows(table) for table in (ENQUEUED, DELETED, MAILS)] == before
     assert "probe/7" in damaged.objects
     assert len(bench.take_ids()) == 5

@@ -88,8 +88,10 @@ def test_two_processes_know_of_each_other(site: Site, stack: ExitStack, capsys: 
         (count,) = asked(capsys, config, "queue", "count")
         assert (count["deferred"]["entries"], count["deferred"]["messages"], count["exact"]) == (3, 2, True)
 
-    # what needs the queue for itself is refused, and does no harm
-    for words in (["fsck"], ["fsck", "--repair"], ["queue", "convert", "--to", "clustered"]):
+    # a check beside them finds nothing; what needs the queue for itself is refused
+    assert main(["--config", configs["setup"], "fsck"]) == os.EX_OK
+    assert "2 servers serve the queue" in capsys.readouterr().out
+    for words in (["fsck", "--repair"], ["queue", "convert", "--to", "clustered"]):
         assert main(["--config", configs["setup"], *words]) == os.EX_TEMPFAIL
         assert "2 other servers serve this queue" in capsys.readouterr().err
 

@@ -257,7 +257,9 @@ Without --repair nothing is changed: not even a lock file is made, and a copy on
 a read-only file system can be looked at, with --queue and --spool.
 
 Of a queue in services rows, marks, index, contents, triggers and due rows are
-compared. No server of any host may serve it meanwhile (75).
+compared. Beside running servers triggers are left to them, and a fault is told
+that is found twice, 20 s apart. With --repair no server of any host may serve
+the queue (75).
 
 With --repair bytes are copied to corrupt/ below the queue before they are
 changed, and a message that can't be delivered any more becomes a bounce, so

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from functools import partial
 
 from mailismus.mail.ids import SpoolId, format_spool_id
@@ -30,8 +30,17 @@ _KNOWN = 1000
 class ContentCheck:
     """The contents of one queue."""
 
-    def __init__(self, objects: IObjects, rows: IRows, finding: ShareFinding, repairs: SharedRepairs) -> None:
+    def __init__(
+        self,
+        objects: IObjects,
+        rows: IRows,
+        finding: ShareFinding,
+        repairs: SharedRepairs,
+        wanted: Collection[str] | None = None,
+    ) -> None:
+        """`wanted`: keys of the contents that are read; None: all."""
         self._objects, self._rows, self._finding, self._repairs = objects, rows, finding, repairs
+        self._wanted = wanted
         self._known: dict[tuple[str, bytes], Kind | None] = {}
         self._named: set[str] = set()
         """Keys of contents that entries have: met share by share."""
@@ -44,6 +53,8 @@ class ContentCheck:
         """What is wrong with the content of a share. Raises `NotDone`."""
         blob = share.blob
         self._named.add(blob.key)
+        if self._wanted is not None and blob.key not in self._wanted:
+            return None
         key = (blob.key, blob.sha256)
         if key not in self._known:
             while len(self._known) >= _KNOWN:

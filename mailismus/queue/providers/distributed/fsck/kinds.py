@@ -118,4 +118,10 @@ class SharedFindingKind(FaultKind):
         "leaves it to the server: it puts the trigger into the dead queue",
     )
     DUE_FOREIGN = (_HARMLESS, "{count} due rows are malformed", "leaves them to the server: they go with their slot")
+    SERVED = (
+        _NOTE,
+        "{count} servers serve the queue: their triggers are not looked at, and a fault is told that is found twice,"
+        " {seconds} s apart",
+        "needs the queue for itself: it is refused",
+    )
     DEAD_LETTERS = (_NOTE, "{count} messages are in the dead queue", "leaves them alone")

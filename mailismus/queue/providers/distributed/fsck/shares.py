@@ -28,7 +28,7 @@ from mailismus.queue.providers.distributed.stores.rows import IRows, Row
 
 @attrs.frozen
 class ShareCheck:
-    """Checks the shares of one queue."""
+    """Checks the shares of one queue. `are_triggers_known`: whether all triggers were looked at."""
 
     rows: IRows
     finding: ShareFinding
@@ -36,6 +36,7 @@ class ShareCheck:
     waiting: ShareReminders
     contents: ContentCheck
     repairs: SharedRepairs
+    are_triggers_known: bool
 
     async def faults(self, share: Share, marks: Marks) -> AsyncIterator[SharedFault]:
         """What is wrong with a share. Raises `NotDone`."""
@@ -70,7 +71,8 @@ class ShareCheck:
     async def _waits(self, share: Share, count: int) -> AsyncIterator[SharedFault]:
         path = share_name(share.name)
         if share.due_at <= self.repairs.now():
-            yield fault(Kind.TRIGGER_MISSING, path, partial(self.repairs.publish, share), count=count)
+            if self.are_triggers_known:
+                yield fault(Kind.TRIGGER_MISSING, path, partial(self.repairs.publish, share), count=count)
             return
         due = due_share(share.name, share.due_at, share.due_at, NOBODY)
         key = (*slot_key(share.name.place.queue_name, due.slot), due.due_at, share.name.enqueue_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from functools import partial
 
 import attrs
@@ -29,7 +29,8 @@ from mailismus.queue.providers.distributed.stores.stores import Stores
 
 @attrs.define
 class SharedWalk:
-    """A look. `now`: UTC seconds; `keep_s`: as of `Starts`."""
+    """A look. `now`: UTC seconds; `keep_s`: as of `Starts`; `is_beside`: servers run, whose triggers are left alone;
+    `contents`: keys of those that are read, None: all."""
 
     stores: Stores
     look: SharedLook
@@ -37,6 +38,8 @@ class SharedWalk:
     timers: IReactorTime
     now: Callable[[], float]
     keep_s: float
+    is_beside: bool = False
+    contents: Collection[str] | None = None
     shares: int = 0
     entries: int = 0
     objects: int = 0
@@ -57,10 +60,11 @@ class SharedWalk:
         numbers, waiting = NumberCheck(rows, self.now, window_s, self.keep_s), ShareReminders()
         async for one in numbers.faults():
             yield one
-        await gather_triggers(self.stores.broker, self.timers, waiting)
+        if not self.is_beside:
+            await gather_triggers(self.stores.broker, self.timers, waiting)
         await gather_due_rows(rows, self.now(), waiting)
-        contents = ContentCheck(self.stores.objects, rows, finding, self.repairs)
-        check = ShareCheck(rows, finding, numbers, waiting, contents, self.repairs)
+        contents = ContentCheck(self.stores.objects, rows, finding, self.repairs, self.contents)
+        check = ShareCheck(rows, finding, numbers, waiting, contents, self.repairs, not self.is_beside)
         contents.highest_epoch = numbers.highest_epoch
         for place in self._places(numbers):
             async for one in self._partition(place, check):
