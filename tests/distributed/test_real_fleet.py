@@ -13,10 +13,12 @@ from benchmarks.stage.directories import MEMORY_FILE_SYSTEMS, file_system
 from tests.distributed.real.place import NAMES
 from tests.distributed.services import packages, service
 from tests.durability.harness.fleet.__main__ import arguments, main, rounds
-from tests.durability.harness.fleet.round import Outcome, are_left
+from tests.durability.harness.fleet.round import Outcome
 from tests.durability.harness.fleet.trouble import Kind
 
 pytestmark = pytest.mark.exhaustive
+SETTLED_S = "2"
+"""What a next hop answered so long before a kill may come again: beside other work an outcome was durable 1.3 s later."""
 
 
 @pytest.fixture
@@ -37,11 +39,10 @@ def played(directory: str, *more: str) -> Outcome:
 
 
 def test_a_kill_loses_nothing_and_a_clean_stop_doubles_nothing(directory: str) -> None:
-    outcome = played(directory, "--kills", "1", "--terms", "1", "--rate", "6")
+    outcome = played(directory, "--kills", "1", "--terms", "1", "--rate", "6", "--settled", SETTLED_S)
     assert {trouble.kind for trouble in outcome.troubles} == {Kind.KILL, Kind.TERM}
-    assert outcome.verdict.faults.keys() <= {"unexplained", "reported_twice"}  # what a kill doubles is judged by longer runs
-    assert not are_left(outcome.left)
-    assert outcome.complaints == ()
+    assert outcome.verdict.faults == {}
+    assert outcome.is_good
     assert outcome.verdict.messages > 0
     assert not any(count for place, count in outcome.verdict.excused.items() if outcome.troubles[place].kind is Kind.TERM)
 

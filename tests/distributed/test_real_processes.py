@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -150,13 +151,22 @@ class Views:
         counts: dict[str, Any] = json.loads(self.run(name, "count", "--json"))
         return counts
 
-    def run(self, name: str, *words: str) -> str:
+    def run(self, name: str, *words: str, command: str = "queue") -> str:
         """What a command prints that must be carried out."""
         config = str(self._site.root / name / "mailismus.xml")
-        argv = [sys.executable, "-m", "mailismus", "--config", config, "queue", *words]
+        argv = [sys.executable, "-m", "mailismus", "--config", config, command, *words]
         done = subprocess.run(argv, cwd=TREE, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         assert done.returncode == os.EX_OK, done.stderr
         return done.stdout
+
+
+def open_relay(site: Site, stack: ExitStack) -> Path:
+    """Start the next hop; its record."""
+    arrived = site.root / "arrived"
+    relay = [sys.executable, "-m", "tests.durability.harness.fleet.sink", str(arrived), str(site.relay), "0"]
+    stack.callback(start("relay", relay, site.root, cwd=TREE).kill)
+    wait_until(lambda: listeners(site.relay) > 0, PATIENCE_S, "the relay to listen")
+    return arrived
 
 
 def stop(server: MailServer) -> None:
@@ -199,10 +209,7 @@ def test_what_a_stopped_server_took_is_the_same_to_another_and_to_commands_alone
     assert [areas[spool_id] for spool_id in ids] == ["deleted", "deleted", "deferred", "deferred"]
 
     # a flush sends what is left
-    arrived = site.root / "arrived"
-    relay = [sys.executable, "-m", "tests.durability.harness.fleet.sink", str(arrived), str(site.relay), "0"]
-    stack.callback(start("relay", relay, site.root, cwd=TREE).kill)
-    wait_until(lambda: listeners(site.relay) > 0, PATIENCE_S, "the relay to listen")
+    arrived = open_relay(site, stack)
     views.run("two", "flush")
     wait_until(lambda: not views.counted("two")["deferred"]["entries"], PATIENCE_S, "all to be delivered", LOOK_S)
     time.sleep(LOOK_S)  # the relay writes its record out every 0.1 s
@@ -210,3 +217,45 @@ def test_what_a_stopped_server_took_is_the_same_to_another_and_to_commands_alone
     for name in ("two", "setup"):
         assert {part["queue_id"] for part in views.listed(name)} == set(ids[:2])
     stop(two)
+
+
+@pytest.mark.exhaustive
+def test_fsck_beside_servers_that_deliver_finds_nothing_and_does_no_harm(site: Site, stack: ExitStack) -> None:
+    """Two minutes of mail, first to a next hop that is away."""
+    servers, views, sent = [serve(site, stack, name) for name in ("one", "two")], Views(site), list[tuple[int, int]]()
+    is_over = Event()
+
+    def load(place: int) -> None:
+        for number in range(place, 100_000, 2):
+            if is_over.wait(0.3):
+                return
+            count = number % 3 + 1
+            send(servers[place], *(f"r{index}.n{number}@far.example" for index in range(count)))
+            sent.extend((number, index) for index in range(count))
+
+    threads = [Thread(target=load, args=(place,)) for place in (0, 1)]
+    for thread in threads:
+        thread.start()
+        stack.callback(thread.join)
+    stack.callback(is_over.set)
+    for turn in range(3):
+        kinds = [json.loads(line).get("kind") for line in views.run("setup", "--json", command="fsck").splitlines()]
+        assert [kind for kind in kinds if kind is not None] == ["served"], turn
+        if not turn:
+            arrived = open_relay(site, stack)
+            views.run("two", "flush")
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    views.run("one", "flush")
+    wait_until(lambda: not _left(views), 2 * PATIENCE_S, "all to be delivered", LOOK_S)
+    time.sleep(LOOK_S)  # the relay writes its record out every 0.1 s
+    assert sorted(taken.entry for taken in parse(arrived.read_bytes())) == sorted(sent)
+    for server in servers:
+        stop(server)
+    assert views.run("setup", command="fsck").endswith("nothing found\n")
+
+
+def _left(views: Views) -> int:
+    counted = views.counted("two")
+    return sum(int(counted[area]["entries"]) for area in ("incoming", "deferred", "bounces"))
