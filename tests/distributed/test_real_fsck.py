@@ -18,6 +18,7 @@ from mailismus.queue.providers.distributed.format.tables import DEAD, DELETED, E
 from tests.contracts.bench import Bench
 from tests.distributed.damages import (
     ENTRIES,
+    LATE_S,
     LOST_CONTENTS,
     NEW,
     REPAIRED,
@@ -126,8 +127,8 @@ def test_beside_a_server_a_check_tells_and_a_repair_is_refused(damaged: RealDama
     bench = Bench(damaged.harness, damaged.harness.make())
     before = [damaged.rows(table) for table in (ENQUEUED, DELETED, MAILS)]
     assert damaged.commands.findings() == [("served", None)]
-    damaged.objects["probe/7"] = bytes(64)
     change_a_content(damaged)
+    damaged.objects["probe/7"] = bytes(64)
     assert {kind for kind, _ in damaged.commands.findings()} == {"served", "content-left", "content-damaged"}
     status, out, err = damaged.commands.run("fsck", "--repair")
     assert (status, out) == (os.EX_TEMPFAIL, "")
@@ -147,4 +148,5 @@ def test_a_server_that_starts_meanwhile_ends_it(damaged: RealDamaged) -> None:
         list(findings)
     assert refused.value.status == os.EX_TEMPFAIL
     assert len(damaged.objects) == 4
+    damaged.harness.advance(LATE_S)  # what the check was shown is redelivered, and waits
     assert len(bench.take_ids()) == 5
