@@ -60,6 +60,19 @@ def test_what_is_found_is_what_all_lines_would_tell(
         assert found == _found(bytes(data), committed, spool_id)
 
 
+@pytest.mark.parametrize("line_ends", range(1, 5))
+def test_a_line_is_found_behind_line_ends_in_place_of_its_state_byte(line_ends: int) -> None:
+    offsets = [line.offset for spool_id in IDS for line in find_lines(DATA, Area.DEFERRED, None, spool_id)]
+    assert len(offsets) == 6
+    for offset in offsets:
+        for first in (offset - 1, offset):
+            data = DATA[:first] + b"\n" * line_ends + DATA[first + line_ends :]
+            for spool_id in IDS:
+                found = list(find_lines(data, Area.DEFERRED, None, spool_id))
+                assert found == _found(data, None, spool_id)
+                assert len(found) >= 2
+
+
 def test_an_undamaged_cluster_has_all_lines_of_each_message() -> None:
     for spool_id in IDS:
         assert [line.entry.number for line in find_lines(DATA, Area.DEFERRED, None, spool_id)] == [1, 2, 3]
@@ -112,7 +125,9 @@ def test_of_other_messages_no_line_is_parsed(parsed: list[bytes]) -> None:
 
 def test_several_clusters_are_read_in_one_turn_and_a_page_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "CLUSTERS_OF_ID", 2)
+    monkeypatch.setattr(search, "PAGE_CLUSTERS", 1)
     bench, spool_ids = _filled()
+    assert sorted(entry.number for _, entry in bench.search(Filter(spool_ids[5]))) == [1, 2, 3]
     pages = claimed_by_page(bench, Filter(spool_ids[5]), 1000)
     assert [len(page) for page in pages] == [2, 1, 0]
     assert sorted(chain(*pages)) == [QueueId(spool_ids[5], number) for number in (1, 2, 3)]

@@ -16,6 +16,9 @@ from mailismus.queue.providers.log.index.amount import RestAmount
 from mailismus.queue.providers.log.index.id_marks import IdMarks
 from mailismus.queue.providers.log.index.piece import PieceRest, runner_of
 from mailismus.queue.providers.log.index.resting import Resting
+from mailismus.queue.providers.log.read import looking
+from mailismus.queue.providers.log.read.envelopes import Stretch
+from mailismus.queue.providers.log.read.seen import SeenSlice, look_at
 from tests.contracts.bench import addresses
 from tests.contracts.claiming import claim_all, claimed_by_page
 from tests.log.story import Story
@@ -159,11 +162,22 @@ def test_what_is_loaded_alone_is_counted_once_and_rests_again(monkeypatch: pytes
 
 def test_behind_a_start_each_piece_is_learnt_once(monkeypatch: pytest.MonkeyPatch, parsed: list[bytes]) -> None:
     story, spool_ids = _at_rest(monkeypatch)
+    looks: list[SpoolId] = []
+
+    def look(stretch: Stretch, segment: int, most_entries: int, *, is_last_piece: bool, only: SpoolId | None) -> SeenSlice:
+        looks.extend(() if only is None else (only,))  # else for a reference scan
+        return look_at(stretch, segment, most_entries, is_last_piece=is_last_piece, only=only)
+
+    monkeypatch.setattr(piece_reading, "look_at", look)
+    story.crash()
+    assert len(story.bench.search(Filter(spool_ids[6]))) == 2
+    assert looks == [spool_ids[6]] * 2
     story.crash()
     assert not story.queue.parts.resting.is_known
     parsed.clear()
     assert len(claim_all(story.bench, Filter(spool_ids[3]))[0]) == 2
     assert len(parsed) == 2
+    assert story.queue.parts.reading.pieces_picked == 2
     learnt = story.queue.parts.reading.pieces_read
     assert len(story.bench.search(Filter(spool_ids[4]))) == 2
     assert story.queue.parts.reading.pieces_read == learnt
@@ -177,6 +191,13 @@ def test_a_content_is_read_without_the_lines_of_others(monkeypatch: pytest.Monke
     monkeypatch.setattr(loading, "MOST_PICKED", 0)
     assert story.bench.read(spool_ids[11]) == b"x" * 3000
     assert len(parsed) > COUNT
+
+
+def test_a_search_that_finds_nothing_is_one_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(looking, "PAGE_SLICES", 1)
+    story, spool_ids = _at_rest(monkeypatch)
+    page = story.bench.wait(story.queue.search(Filter(SpoolId(spool_ids[-1] + 1)), None, 100))
+    assert (page.messages, page.cursor) == ((), None)
 
 
 def test_a_long_log_is_passed_over_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -290,11 +290,11 @@ class PieceReading:
             self._lock.release()
         return await self._look_whole(piece, begin, visit, now)
 
-    def pass_over(self, piece: Piece, begin: Position, visit: PieceVisit) -> Looked:
-        """As `look`, where nothing that the visit looks for rests in the piece."""
+    def pass_over(self, piece: Piece, begin: Position, visit: PieceVisit, *, is_whole: bool = True) -> Looked:
+        """As `look`, where nothing that the visit looks for rests in the piece, or it has seen all of it."""
         end = self._end_of(piece, begin)
         visit.pass_by(end)
-        return Looked(end)
+        return Looked(end, is_whole=is_whole)
 
     async def _look_whole(self, piece: Piece, begin: Position, visit: PieceVisit, now: float) -> Looked:
         """As `look`, but read all of the piece."""
@@ -305,10 +305,7 @@ class PieceReading:
 
         await self._lock.acquire()
         try:
-            is_whole = await self._read(piece, see, now)
-            end = self._end_of(piece, begin)
-            visit.pass_by(end)
-            return Looked(end, is_whole=is_whole)
+            return self.pass_over(piece, begin, visit, is_whole=await self._read(piece, see, now))
         finally:
             self._lock.release()
 
