@@ -1,4 +1,4 @@
-"""How the database's driver fails, and what that is for who asked; and what it is asked for once alone."""
+"""How the database's driver fails, and what that is for who asked; what it is asked for once alone, and what tables are."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
+from mailismus.queue.providers.distributed.format.tables import TABLES
+from mailismus.queue.providers.distributed.stores.cassandra import statements
+from mailismus.queue.providers.distributed.stores.cassandra.client import CassandraRows
 from mailismus.queue.providers.distributed.stores.cassandra.session import CassandraAccess, CassandraSession, failure_of
 from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered
 from tests.distributed.services import packages
@@ -104,3 +107,18 @@ def test_calls_at_once_share_the_preparation_of_their_statement_and_its_failure(
     session.reactor.advance(0)
     assert results[-1] == [{"number": 1}]
     assert driver.prepared == ["SELECT"]
+
+
+def test_tables_are_made_with_all_that_is_said_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    async def run(session: CassandraSession, statement: str) -> list[object]:
+        made.append(statement)
+        return []
+
+    monkeypatch.setattr(CassandraSession, "run", run)
+    access = CassandraAccess([("localhost", 9042)])
+    rows = CassandraRows(Reactor(), MemoryWorker(is_prompt=True), access, "k")  # type: ignore[arg-type]  # a part
+    rows.make(TABLES)
+    grace_s = [statements.PASSING_GRACE_S if table.is_passing else statements.GRACE_S for table in TABLES]
+    assert [int(text.partition("gc_grace_seconds = ")[2]) for text in made] == grace_s

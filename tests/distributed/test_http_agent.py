@@ -8,12 +8,21 @@ import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.task import Clock
-from twisted.internet.testing import StringTransport
+from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.python.failure import Failure
-from twisted.web.client import ResponseDone
+from twisted.web.client import URI, ResponseDone
 
+from mailismus.queue.providers.distributed.content.whole import WholeBody
 from mailismus.queue.providers.distributed.stores.failure import Unanswered
-from mailismus.queue.providers.distributed.stores.http.agent import ANSWER_S, SHORT_BYTES, HttpAgent
+from mailismus.queue.providers.distributed.stores.http.agent import (
+    ANSWER_S,
+    MOST_SERVERS,
+    SHORT_BYTES,
+    HttpAgent,
+    StoreEndpoints,
+)
+from mailismus.queue.providers.distributed.stores.http.body import SentBody
+from mailismus.queue.providers.distributed.stores.objects import PIECE_BYTES
 
 
 class Answer:
@@ -76,3 +85,33 @@ def test_an_answer_without_an_end_is_left_and_its_end_is_not_heard(end: Exceptio
     assert answer.transport.producerState == "stopped"
     answer.end(end)
     assert len(results) == 1
+
+
+def uri_of(url: bytes) -> URI:
+    uri: URI = URI.fromBytes(url)  # type: ignore[no-untyped-call]
+    return uri
+
+
+def test_the_servers_of_a_store_are_made_once_each_and_few_of_them_are_kept() -> None:
+    endpoints = StoreEndpoints(MemoryReactorClock(), b"")  # type: ignore[no-untyped-call]
+    uris = [b"http://127.0.0.1:8080/a", b"http://127.0.0.1:8081/a", b"https://127.0.0.1:8080/a"]
+    one, other, safe = map(uri_of, uris)
+    kept = [endpoints.endpointForURI(uri) for uri in (one, other, safe)]
+    assert len(set(map(id, kept))) == 3
+    assert [endpoints.endpointForURI(uri) for uri in (one, other, safe)] == kept
+    for port in range(MOST_SERVERS):
+        endpoints.endpointForURI(uri_of(b"http://127.0.0.1:%d/" % (9000 + port)))
+    assert endpoints.endpointForURI(one) is not kept[0]
+
+
+@pytest.mark.parametrize("size", [0, 1, PIECE_BYTES, PIECE_BYTES + 1])
+def test_a_small_body_goes_with_its_head_and_a_larger_one_in_turns(size: int) -> None:
+    clock, content = Clock(), bytes(size)
+    transport: Any = StringTransport()  # type: ignore[no-untyped-call]
+    ended: list[object] = []
+    SentBody(cast(Any, clock), WholeBody(content)).startProducing(transport).addCallback(ended.append)
+    assert (transport.value() == content) == (size <= PIECE_BYTES)
+    for _ in range(5):
+        clock.advance(0)
+    assert transport.value() == content
+    assert ended == [None]

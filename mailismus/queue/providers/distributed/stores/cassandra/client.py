@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
+import attrs
 from twisted.internet.defer import Deferred
 
 from mailismus.disk.worker import IWorker
@@ -30,6 +31,9 @@ class CassandraRows:
         require_packages()
         self._session = CassandraSession(reactor, worker, access)
         self._keyspace = keyspace
+        self._tables: dict[str, RowTable] = {}
+        self._texts: dict[tuple[str, object], str] = {}
+        """Statements that each message needs, by their table and what else they depend on."""
 
     def make_keyspace(self, datacenter: str, replication: int) -> Deferred[None]:
         """Make the keyspace, if it is not there. Fails with `NotDone`."""
@@ -73,7 +77,8 @@ class CassandraRows:
         if isinstance(write, Put):
             names, values = statements.cells_of(table, write.cells)
             key = statements.values_of(table.key, write.key)
-            return statements.put(table, names), [*key, *values, write.ttl_s, at]
+            text = self._text(table, names, lambda: statements.put(table, names))
+            return text, [*key, *values, write.ttl_s, at]
         return statements.erase(table), [at, *statements.values_of(table.partition, write.partition)]
 
     def row(self, table: RowTable, key: Key) -> Deferred[Row | None]:
@@ -100,7 +105,8 @@ class CassandraRows:
 
     async def _rows_under(self, table: RowTable, key: Key, limit: int) -> Sequence[Row]:
         values = statements.values_of(table.key[: len(key)], key)
-        found = await self._session.read(statements.select_rows_under(table, len(key)), [*values, limit])
+        text = self._text(table, len(key), lambda: statements.select_rows_under(table, len(key)))
+        found = await self._session.read(text, [*values, limit])
         return [statements.row_of(table, row) for row in found]
 
     def all_rows(self, table: RowTable) -> Deferred[Sequence[Row]]:
@@ -146,9 +152,19 @@ class CassandraRows:
     def close(self) -> Deferred[None]:
         return Deferred.fromCoroutine(self._session.close())
 
+    def _text(self, table: RowTable, of: object, make: Callable[[], str]) -> str:
+        known = self._texts.get((table.name, of))
+        if known is None:
+            known = self._texts[table.name, of] = make()
+        return known
+
     def _here(self, table: RowTable) -> RowTable:
         """The table with its full name."""
-        return RowTable(statements.full_name(self._keyspace, table.name), table.columns, table.key_size, table.order_size)
+        known = self._tables.get(table.name)
+        if known is None or known.columns is not table.columns:
+            name = statements.full_name(self._keyspace, table.name)
+            known = self._tables[table.name] = attrs.evolve(table, name=name)
+        return known
 
 
 def _partition(write: Write) -> Key:

@@ -32,6 +32,10 @@ class SentBody:
         self._task: CooperativeTask[Iterator[None]] | None = None
 
     def startProducing(self, consumer: ITransportConsumer) -> Deferred[None]:
+        if self.length <= PIECE_BYTES:  # with the head, in this turn
+            for piece in self._body.pieces():
+                consumer.write(piece)
+            return succeed(None)
         self._task = self._cooperator.cooperate(self._write(consumer))
         done: Deferred[None] = self._task.whenDone().addCallbacks(lambda _: None, _never)
         return done

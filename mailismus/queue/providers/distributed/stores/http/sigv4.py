@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 from collections.abc import Mapping
@@ -63,12 +64,18 @@ def signed_headers(request: UnsignedRequest, key: SigningKey, at: float) -> dict
     ]
     scope = f"{stamp[:8]}/{key.region}/s3/aws4_request"
     canonical = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-    secret = f"AWS4{key.secret}".encode()
-    for part in scope.split("/"):
-        secret = _mac(secret, part)
-    signature = _mac(secret, "\n".join([ALGORITHM, stamp, scope, canonical])).hex()
+    signature = _mac(_secret_of(key.secret, scope), "\n".join([ALGORITHM, stamp, scope, canonical])).hex()
     words = f"Credential={key.access_key}/{scope},SignedHeaders={';'.join(names)},Signature={signature}"
     return {**headers, "authorization": f"{ALGORITHM} {words}"}
+
+
+@functools.lru_cache(maxsize=4)
+def _secret_of(secret: str, scope: str) -> bytes:
+    """By which all requests of a day are signed."""
+    key = f"AWS4{secret}".encode()
+    for part in scope.split("/"):
+        key = _mac(key, part)
+    return key
 
 
 def _mac(key: bytes, text: str) -> bytes:
