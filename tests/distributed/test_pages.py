@@ -11,12 +11,13 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
 from mailismus.mail.ids import SpoolId
-from mailismus.queue.interface import Area, Entry, Filter, Message, Page
+from mailismus.queue.interface import Area, Entry, Filter, Message, Page, Settlement
 from mailismus.queue.providers.distributed.browse.partition import PAGE, pages_of
 from mailismus.queue.providers.distributed.format.share import Blob, Share, ShareName, SharePlace, writes_of
 from mailismus.queue.providers.distributed.format.tables import ENQUEUED
 from mailismus.queue.providers.distributed.stores.rows import IRows, Key, Row, RowTable
 from tests.contracts.bench import addresses
+from tests.distributed.harness import VIEW
 from tests.distributed.servers import Node, Servers
 from tests.distributed.world import World
 
@@ -106,3 +107,27 @@ def test_shares_of_an_act_are_claimed_side_by_side(monkeypatch: pytest.MonkeyPat
     page = servers.wait(node.queue.claim(Filter(), None, 30))
     assert len(page.messages) == 20
     assert servers.now() - begun < 3
+
+
+@pytest.mark.parametrize("is_over", [False, True])
+def test_a_search_goes_on_where_its_place_was_cleaned_up_meanwhile(servers: Servers, *, is_over: bool) -> None:
+    """The browse start of one area passes the place; what is older lives in another area."""
+    one = servers.start("one")
+    held = one.put()
+    one.commit((), [Settlement(queue_id, Area.HELD, servers.now() + 1e6) for queue_id in one.take_ids()])
+    servers.advance(2 * VIEW.slice_window_s)
+    for _ in range(2):
+        one.put()
+    first = one.wait(one.queue.search(Filter(), None, 1))
+    assert first.cursor is not None
+    if is_over:
+        one.remove(one.take_ids())
+        servers.advance(3 * VIEW.slice_window_s)
+        servers.wait_for(one.shared.parts.duties.move_starts())
+        assert one.shared.parts.starts.browse_start(Area.INCOMING) > one.shared.parts.starts.browse_start(Area.HELD)
+    found, cursor = list[SpoolId](), first.cursor
+    while cursor is not None:
+        page = one.wait(one.queue.search(Filter(), cursor, 1))
+        found, cursor = [*found, *(message.spool_id for message in page.messages)], page.cursor
+    assert len(found) == (1 if is_over else 2)
+    assert found[-1] == held

@@ -101,15 +101,19 @@ class Searching:
         return found
 
     def _places(self, wanted: Filter, cursor: SearchCursor) -> Iterator[SharePlace]:
-        """The partitions from the cursor's on."""
+        """The partitions from the cursor's on, which may have been cleaned up since."""
         areas = [wanted.area] if wanted.area is not None else list(Area)
+        rank = {area.value: number for number, area in enumerate(areas)}
+
+        def order(place: SharePlace) -> tuple[float, int, int]:
+            return -place.slice_start, rank[place.queue_name], place.bucket
+
         of_area = {area: set(self._starts.slices(area, cursor.began_at)) for area in areas}
-        is_behind = cursor.place is None
+        begin = None if cursor.place is None else order(cursor.place)
         for start in sorted(set().union(*of_area.values()), reverse=True):
             for area in areas:
                 for place in self._starts.places(area, start) if start in of_area[area] else ():
-                    is_behind = is_behind or place == cursor.place
-                    if is_behind:
+                    if begin is None or order(place) >= begin:
                         yield place
 
     def _add(
