@@ -21,3 +21,14 @@ def test_several_rows_of_one_share_may_be_early() -> None:
         schedule.adopt(lambda _: False, 0.0)
         assert sorted(due.due_at for due in schedule.pop_due(1.0)) == [15.0, 30.0, 45.0]
         assert schedule.next_near() is None
+
+
+def test_what_is_early_and_could_not_be_published_is_early_still() -> None:
+    schedule, later = AreaSchedule(0.0), DueShare(NAME, 45.0, 3, DueKind.GIVEN_BACK)
+    schedule.set_read_to(SLOT_S)
+    schedule.add(later, early_at=0.0)
+    (due,) = schedule.pop_due(1.0)
+    schedule.again(due, 1.0)
+    assert schedule.pop_due(2.0) == [due]
+    schedule.published(due)
+    assert schedule.passed(SLOT_S) == (SLOT_S, [0.0])

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -58,15 +58,18 @@ class Duties:
         self._hand, self._owning, self._firing, self._starts, self._view = hand, owning, firing, starts, view
         self._reactor, self._chance, self._pace = reactor, chance, pace
         self._is_closed = self._is_lost = False
+        self._lock = DeferredLock()
+        """Held while the lease is renewed or acquired."""
 
     def start(self) -> None:
         """Begin."""
         self._renew_in(self._lease.renewed_in_s)
         self._reactor.callLater(LOOK_S, self._look)
 
-    def close(self) -> None:
-        """End."""
+    def close(self) -> Deferred[None]:
+        """End. Fires when no lease is being renewed or acquired any more."""
         self._is_closed = True
+        return self._lock.run(lambda: None)
 
     def finished(self, outcomes: int) -> None:
         """So many outcomes were written."""
@@ -92,7 +95,7 @@ class Duties:
     def _renew(self) -> None:
         if not self._is_closed:
             begun = self._reactor.seconds()
-            Deferred.fromCoroutine(self._keep()).addCallbacks(
+            self._lock.run(Deferred.fromCoroutine, self._keep()).addCallbacks(
                 lambda _: self._renew_in(RENEW_S - (self._reactor.seconds() - begun)), self._not_kept
             )
 
@@ -114,6 +117,8 @@ class Duties:
                 await consumer.stop()
         if self._is_lost and not self._is_closed:
             await self._lease.acquire(await self._ids.start())
+            if self._is_closed:
+                return  # who closes it gives the lease up
             self._is_lost = False
             self._log.warn("This server serves its queue again.")
             for consumer in self._consumers:

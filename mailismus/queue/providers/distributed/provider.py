@@ -129,7 +129,7 @@ class DistributedQueue:
             await deferLater(parts.reactor, LOOK_S)
         if not parts.commits.is_idle:
             self._log.error("Closed while the stores don't answer; what was settled last may be tried again.")
-        parts.duties.close()
+        kept = parts.duties.close()
         parts.watching.close()
         parts.refilling.close()
         parts.looking.close()
@@ -144,6 +144,7 @@ class DistributedQueue:
         await self._in_time(Deferred.fromCoroutine(parts.sharing.close()))
         await self._in_time(Deferred.fromCoroutine(parts.counts.close()))
         told = parts.notes.close()
+        await self._in_time(kept)
         await parts.lease.release()
         await leave_all(parts.hand, parts.stores.broker)
         for consumer in parts.consumers:

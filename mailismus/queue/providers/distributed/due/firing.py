@@ -180,7 +180,7 @@ class Firing:
                     if is_done:
                         schedule.published(one)
                     else:
-                        schedule.again(one)
+                        schedule.again(one, self._now())
                         trouble = True
         return PAUSE_S if trouble else None
 

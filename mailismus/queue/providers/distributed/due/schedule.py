@@ -94,9 +94,9 @@ class AreaSchedule:
         """Its trigger is durable."""
         self._unpublished.pop(due.key, None)
 
-    def again(self, due: DueShare) -> None:
-        """It could not be published."""
-        heapq.heappush(self._near, (due.due_at, due.name.enqueue_id, next(self._numbers), due))
+    def again(self, due: DueShare, now: float) -> None:
+        """It could not be published, and is due as before, be it early."""
+        heapq.heappush(self._near, (min(due.due_at, now), due.name.enqueue_id, next(self._numbers), due))
 
     def next_near(self) -> float | None:
         """When the next row is to be published that is known one by one."""
