@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from twisted.internet.defer import Deferred
 
 from mailismus.queue.providers.distributed.browse.counting import count_by_rows
 from mailismus.queue.providers.distributed.format.tables import SERVERS
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S
 from mailismus.queue.providers.distributed.stores.rows import Key, Row, RowTable
+from tests.distributed.models.broker import ModelConsumer
 from tests.distributed.servers import Node, Servers
 
 
@@ -45,3 +47,17 @@ def test_a_server_that_is_closed_as_it_acquires_another_lease_has_none(servers: 
     servers.advance(5)
     assert servers.wait_for(other.shared.parts.lease.others()) == frozenset()
     assert not any(consumer.is_wanted for consumer in one.shared.parts.consumers)
+
+
+def test_a_close_waits_once_for_a_broker_that_does_not_answer(
+    servers: Servers, one: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cancel(consumer: ModelConsumer) -> Deferred[None]:
+        consumer.end()
+        return servers.world.pause(5.0)
+
+    monkeypatch.setattr(ModelConsumer, "cancel", cancel)
+    closed: list[object] = []
+    one.queue.close().addCallback(closed.append)
+    servers.advance(6.0)
+    assert closed == [None]

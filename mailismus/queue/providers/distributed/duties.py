@@ -25,6 +25,7 @@ from mailismus.queue.providers.distributed.hand.owning import Owning
 from mailismus.queue.providers.distributed.identity.lease import RENEW_S, ServerLease
 from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
+from mailismus.queue.providers.distributed.stores.together import together
 from mailismus.queue.providers.distributed.view.current import CurrentView
 
 LOOK_S = 1.0
@@ -113,16 +114,14 @@ class Duties:
             self._is_lost = True
             self._log.critical("The lease of this server was void: other servers may deliver what it had.")
             self._hand.lose_all()
-            for consumer in self._consumers:
-                await consumer.stop()
+            await together(consumer.stop() for consumer in self._consumers)
         if self._is_lost and not self._is_closed:
             await self._lease.acquire(await self._ids.start())
             if self._is_closed:
                 return  # who closes it gives the lease up
             self._is_lost = False
             self._log.warn("This server serves its queue again.")
-            for consumer in self._consumers:
-                await consumer.start()
+            await together(consumer.start() for consumer in self._consumers)
         if not was_sure and self._lease.is_sure:
             self._resumed()
         self._firing.adopt(await self._lease.look())

@@ -107,8 +107,7 @@ class DistributedQueue:
         parts.sweep.start()
         parts.sizes.start()
         self._is_open = True
-        for consumer in parts.consumers:
-            await consumer.start()
+        await together(consumer.start() for consumer in parts.consumers)
 
     async def _refuse_shut(self) -> None:
         """Raise `StartError` where a conversion is at the queue, without a lease that would keep it waiting."""
@@ -147,8 +146,7 @@ class DistributedQueue:
         await self._in_time(kept)
         await parts.lease.release()
         await leave_all(parts.hand, parts.stores.broker)
-        for consumer in parts.consumers:
-            await consumer.stop()
+        await together(consumer.stop() for consumer in parts.consumers)
         parts.probing.close()
         await self._in_time(told)
         await parts.stores.close()
