@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 import pytest
@@ -13,7 +14,9 @@ from twisted.python.failure import Failure
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, IQueue
 from mailismus.queue.providers.distributed.assembly import ServerTerms, build
-from mailismus.queue.providers.distributed.stores.rows import Write
+from mailismus.queue.providers.distributed.format.share import Share, SharePlace, read_shares
+from mailismus.queue.providers.distributed.format.tables import ENQUEUED, queue_of
+from mailismus.queue.providers.distributed.stores.rows import Row, Write
 from tests.contracts.bench import Bench
 from tests.contracts.harness import QueueHarness
 from tests.distributed.harness import VIEW
@@ -22,6 +25,7 @@ from tests.distributed.models.host import HostClock
 from tests.distributed.world import World
 
 T = TypeVar("T")
+NEW = queue_of(Area.INCOMING.value)
 ALL = (Area.INCOMING, Area.DEFERRED, Area.BOUNCES)
 
 
@@ -120,3 +124,25 @@ def taken_by_one(first: Node, second: Node) -> tuple[list[QueueId], Node, Node]:
     """New mail, all of one message, the server that has taken it, and the other one."""
     taken = first.take_ids()
     return (taken, first, second) if taken else (second.take_ids(), second, first)
+
+
+def new_shares(servers: Servers) -> list[Share]:
+    """New mail, as its rows tell it."""
+    found = servers.wait(servers.world.server().rows.all_rows(ENQUEUED))
+    groups: dict[SharePlace, list[Row]] = {}
+    for row in found:
+        start, bucket = row["slice_start"], row["bucket"]
+        assert isinstance(start, float)
+        assert isinstance(bucket, int)
+        if row["queue_name"] == Area.INCOMING.value:
+            groups.setdefault(SharePlace(Area.INCOMING.value, start, bucket), []).append(row)
+    return [share for place, rows in groups.items() for share in read_shares(place, rows).shares]
+
+
+@contextmanager
+def held_back(servers: Servers) -> Iterator[None]:
+    """The broker delivers nothing meanwhile."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(servers.world.broker, "hand_out", lambda name: None)
+        yield
+    servers.world.broker.hand_out(NEW)

@@ -14,11 +14,13 @@ from twisted.internet.task import deferLater
 
 from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.format.share import ShareName, SharePlace
+from mailismus.queue.providers.distributed.hand.enquiries import Enquiries
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import TRUST_S, Basis, HeldShare
 from mailismus.queue.providers.distributed.hand.owning import CLAIM_AFTER_S, OwnClock, Owned, Owning
 from mailismus.queue.providers.distributed.identity.claims import ClaimAnswer, Claims
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S, SURE_S, ServerLease
+from mailismus.queue.providers.distributed.news import ServerNews
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from tests.distributed.models.fates import Fate
 from tests.distributed.world import Server, World
@@ -186,7 +188,8 @@ def owning_at(elapsed: Callable[[], float], epoch: Callable[[], int]) -> tuple[O
 
     hand = Hand(nothing, nothing, nothing, nothing)
     clock = OwnClock(lambda: 0.0, elapsed, epoch, lambda seconds: Deferred())
-    owning = Owning(World().server().rows, cast(Claims, Answered()), hand, cast(Firing, None), clock)
+    enquiries = Enquiries(hand, cast(ServerNews, None), epoch, elapsed)
+    owning = Owning(World().server().rows, cast(Claims, Answered()), hand, cast(Firing, None), enquiries, clock)
     return owning, hand.share(ShareName(SharePlace("incoming", 0.0, 0), SHARE))
 
 

@@ -16,8 +16,8 @@ from mailismus.mail.reply import Reply
 from mailismus.queue.interface import Area, Placement
 from mailismus.queue.providers.distributed.enqueue.plan import Arrived, plan_enqueue
 from mailismus.queue.providers.distributed.enqueue.steps import (
-    INSTEAD_S,
     PATIENCE_S,
+    UNSURE_S,
     EnqueueClock,
     Enqueued,
     Enqueueing,
@@ -135,7 +135,7 @@ def test_without_the_broker_a_due_row_stands_for_the_trigger(fate: Fate) -> None
     (share,) = done.plan.shares
     (due_at,) = due(world).values()
     assert isinstance(due_at, float)
-    is_due_at_once = due_at < START + INSTEAD_S
+    is_due_at_once = due_at < START + UNSURE_S
     assert is_due_at_once == (fate is Fate.NOT_DONE), "nobody was told of it, nor will be"
     assert stored(world, share) == share
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from uuid import UUID
 
 import pytest
@@ -15,8 +14,8 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.distributed.conversion.emptying import empty
 from mailismus.queue.providers.distributed.format.marks import note_of, trigger_of
-from mailismus.queue.providers.distributed.format.share import Share, ShareName, SharePlace, read_shares
-from mailismus.queue.providers.distributed.format.tables import DELETED, ENQUEUED, queue_of
+from mailismus.queue.providers.distributed.format.share import Share, ShareName
+from mailismus.queue.providers.distributed.format.tables import DELETED, ENQUEUED
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.fsck.repairs import SharedRepairs
 from mailismus.queue.providers.distributed.hand.loading import YOUNG_S
@@ -25,37 +24,13 @@ from mailismus.queue.providers.distributed.stores.rows import Row
 from tests.contracts.bench import LATER_REPLY, addresses
 from tests.distributed.harness import VIEW
 from tests.distributed.models.fates import Fate
-from tests.distributed.servers import Node, Servers
+from tests.distributed.servers import NEW, Node, Servers, held_back, new_shares
 from tests.distributed.test_arrived import Asked
-
-NEW = queue_of(Area.INCOMING.value)
-
-
-@contextmanager
-def held_back(servers: Servers) -> Iterator[None]:
-    """The broker delivers nothing meanwhile."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(servers.world.broker, "hand_out", lambda name: None)
-        yield
-    servers.world.broker.hand_out(NEW)
 
 
 def heads(servers: Servers) -> list[Row]:
     found = servers.wait(servers.world.server().rows.all_rows(ENQUEUED))
     return [row for row in found if row["number"] == 0 and row["queue_name"] == Area.INCOMING.value]
-
-
-def shares(servers: Servers) -> list[Share]:
-    """New mail, as its rows tell it."""
-    found = servers.wait(servers.world.server().rows.all_rows(ENQUEUED))
-    groups: dict[SharePlace, list[Row]] = {}
-    for row in found:
-        start, bucket = row["slice_start"], row["bucket"]
-        assert isinstance(start, float)
-        assert isinstance(bucket, int)
-        if row["queue_name"] == Area.INCOMING.value:
-            groups.setdefault(SharePlace(Area.INCOMING.value, start, bucket), []).append(row)
-    return [share for place, rows in groups.items() for share in read_shares(place, rows).shares]
 
 
 def deliver(node: Node, taken: Collection[QueueId]) -> list[SpoolId]:
@@ -190,7 +165,7 @@ def test_a_repair_leaves_a_note(repair: Callable[[SharedRepairs, Share], Deferre
     repairs = SharedRepairs(stores, PosixDisk(), "", lambda: VIEW, servers.now, lambda: UUID(int=chance(128)))
     with held_back(servers):
         one.put()
-        (share,) = shares(servers)
+        (share,) = new_shares(servers)
         servers.wait(repair(repairs, share))
         one.kill()
     servers.advance(1)
@@ -203,7 +178,7 @@ def taken_first(servers: Servers, one: Node, other: Node, recipients: int) -> tu
         one.put(addresses(recipients))
         one.kill()
     servers.advance(1)
-    (share,) = shares(servers)
+    (share,) = new_shares(servers)
     return other.take_ids(), share
 
 
@@ -268,7 +243,7 @@ def test_mail_that_came_in_here_finds_its_mark_whenever_it_is_told_of_again() ->
     one = servers.start("one")
     one.put()
     taken = one.take_ids()
-    (share,) = shares(servers)
+    (share,) = new_shares(servers)
     assert deliver(one, taken) == [taken[0].spool_id]
     tell_again(servers, share)
     assert one.take_ids() == []
@@ -304,7 +279,7 @@ def test_a_note_goes_with_its_rows() -> None:
     servers = Servers()
     one = servers.start("one")
     one.put()
-    (share,) = shares(servers)
+    (share,) = new_shares(servers)
     (note,) = note_of(share, servers.now() + 9999)
     (head,) = (row for row in heads(servers))
     assert note.at == share.enqueued_at == head["enqueued_at"]

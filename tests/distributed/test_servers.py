@@ -213,10 +213,19 @@ def test_new_mail_whose_trigger_was_lost_is_not_begun(servers: Servers, first: N
     slow.clients.broker.lose()
     servers.advance(0.01)
     assert not slow.may_try(entry)
-    slow.queue.give_back([entry], slow.now())
-    servers.advance(29)
+    servers.advance(28)
     assert slow.take_ids() == heir.take_ids() == []
+    slow.queue.give_back([entry], slow.now())
     servers.advance(10)
+    assert slow.take_ids() + heir.take_ids() == [entry]
+
+
+def test_who_has_given_back_what_it_lost_is_not_waited_for(servers: Servers, first: Node, second: Node) -> None:
+    entry, slow, heir = one_at_the_other(first, second)
+    slow.clients.broker.lose()
+    servers.advance(0.01)
+    slow.queue.give_back([entry], slow.now())
+    servers.advance(3)
     assert slow.take_ids() + heir.take_ids() == [entry]
 
 

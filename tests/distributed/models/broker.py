@@ -144,6 +144,8 @@ class ModelConsumer:
 
 @attrs.define(eq=False)
 class _Listener:
+    clock: Clock
+    """Of its process: one that stands still hears nothing."""
     on_news: Callable[[bytes], None]
     on_lost: Callable[[], None]
 
@@ -200,13 +202,13 @@ class ModelBroker:
     def tell(self, topic: str, body: bytes) -> Deferred[None]:
         def act() -> None:
             for listener in list(self._model.listeners.get(topic, ())):
-                self._model.clock.callLater(0.0, listener.on_news, body)
+                listener.clock.callLater(0.0, listener.on_news, body)
 
         return self.fates.carry_out("tell", act)
 
     def listen(self, topic: str, on_news: Callable[[bytes], None], on_lost: Callable[[], None]) -> Deferred[None]:
         def act() -> None:
-            listener = _Listener(on_news, on_lost)
+            listener = _Listener(self._clock, on_news, on_lost)
             self._model.listeners.setdefault(topic, []).append(listener)
             self._listening.append((topic, listener))
 

@@ -330,4 +330,20 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     "shared: behind a dead server all is counted anew": shared(
         "browse/recounting", "        if gone and await self._is_first():\n", "        if False:\n"
     ),
+    "shared: who has a share does not say that it has it not": shared(
+        "hand/enquiries", "if name in self._hand.shares or name in", "if name in"
+    ),
+    "shared: what is under way is not denied": shared("hand/enquiries", " or name in self._hand.hidden or (", " or ("),
+    "shared: who is asked too much says nothing": shared(
+        "hand/enquiries", "(len(self._denied) >= MOST_DENIED and not is_known)", "False"
+    ),
+    "shared: who has denied a share trusts no trigger of it": shared(
+        "hand/owning", "        is_new = is_new and not self._enquiries.has_denied(held.name.enqueue_id)\n", ""
+    ),
+    "shared: each server answers for itself alone": shared(
+        "hand/waiting", "self.may_have_it -= {epoch}", "self.may_have_it = frozenset()"
+    ),
+    "shared: what nobody else has does not wait": shared(
+        "hand/waiting", "            one.deny(epoch)\n", "            pass\n"
+    ),
 }

@@ -200,7 +200,7 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "        if False:\n            waiting.held",
     ),
     "shared: where the broker was surely not told a share is due at once": shared(
-        "enqueue/steps", "in_s, kind = 0.0, DueKind.WAITS", "in_s, kind = INSTEAD_S, DueKind.INSTEAD"
+        "enqueue/steps", "in_s, kind = 0.0, DueKind.WAITS", "in_s, kind = UNSURE_S, DueKind.INSTEAD"
     ),
     "shared: a report is refused where its server stood still behind its content": shared(
         "enqueue/steps", "            if not may_end():\n", "            if False:\n"

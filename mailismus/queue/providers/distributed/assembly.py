@@ -39,12 +39,14 @@ from mailismus.queue.providers.distributed.format.ids import ShareIds
 from mailismus.queue.providers.distributed.format.share import Share, ShareName
 from mailismus.queue.providers.distributed.hand.arrived import ArrivedShares
 from mailismus.queue.providers.distributed.hand.consuming import AreaConsumer, QueueTrouble
+from mailismus.queue.providers.distributed.hand.enquiries import Enquiries
 from mailismus.queue.providers.distributed.hand.giving_back import LongGiveBacks
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import HeldShare
 from mailismus.queue.providers.distributed.hand.loading import TriggerLoading
 from mailismus.queue.providers.distributed.hand.owning import OwnClock, Owning
 from mailismus.queue.providers.distributed.hand.reading import Condition, read_share
+from mailismus.queue.providers.distributed.hand.waiting import Suspects
 from mailismus.queue.providers.distributed.identity.claims import Claims
 from mailismus.queue.providers.distributed.identity.clock import DatabaseClock
 from mailismus.queue.providers.distributed.identity.epochs import Epochs
@@ -183,14 +185,17 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
     hand = Hand(later.fire, later.left, later.strayed, later.gone)
     firing = Firing(stores, reactor, now, lease)
     own_clock = OwnClock(now, terms.elapsed, epoch, pause)
-    owning = Owning(rows, Claims(rows, lease), hand, firing, own_clock)
+    news = ServerNews(stores.broker, reactor)
+    enquiries = Enquiries(hand, news, epoch, terms.elapsed)
+    owning = Owning(rows, Claims(rows, lease), hand, firing, enquiries, own_clock)
 
     def may_fetch() -> bool:
         return not circuits.objects.is_cut
 
     ahead = ContentAhead(stores.objects, kept, lambda spool_id: spool_id in hand.index.messages, may_fetch, reactor)
     arrived = ArrivedShares(terms.elapsed, new_id.is_own)
-    loading = TriggerLoading(hand, stores, owning, lease, counts, reactor, own_clock, arrived, ahead.want)
+    suspects = Suspects(lease, enquiries, reactor, terms.elapsed)
+    loading = TriggerLoading(hand, stores, owning, suspects, counts, reactor, own_clock, arrived, ahead.want)
     trouble = QueueTrouble(later.missing, later.stuck)
     consumers = tuple(
         AreaConsumer(stores.broker, area, terms.prefetch, reactor, loading.add, hand.drop_lost, trouble) for area in Area
@@ -249,7 +254,6 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
     def may_carry() -> bool:
         return lease.is_sure and not database_clock.is_off
 
-    news = ServerNews(stores.broker, reactor)
     notes = NoteWriting(rows, lease, terms.name, held, circuits.words, reactor)
     duties = Duties(
         *(lease, ids, consumers, hand, owning, firing, starts, view, reactor, terms.chance),

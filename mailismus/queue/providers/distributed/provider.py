@@ -106,6 +106,7 @@ class DistributedQueue:
         parts.carrying.start()
         parts.sweep.start()
         parts.sizes.start()
+        parts.loading.start()
         self._is_open = True
         await together(consumer.start() for consumer in parts.consumers)
 

@@ -45,8 +45,10 @@ FOR_ROW_S = 3.0
 LATE_S = 60.0
 PAUSE_S = 1.0
 INSTEAD_S = 30.0
-"""How long a share waits for the broker that did not say whether it was told: no longer than the broker needs to forget a
-client. Where it was surely not told, the share is due at once."""
+"""How long a report waits for the trigger of the server that made it, where that ends before."""
+UNSURE_S = 10.0
+"""How long a share waits for the broker that did not say whether it was told. Where it was surely not told, the share is due
+at once."""
 
 
 class EnqueueRefused(Exception):
@@ -157,7 +159,7 @@ class Enqueueing:
         except Unanswered:
             if heir is not None:
                 return heir
-            in_s, kind = INSTEAD_S, DueKind.INSTEAD
+            in_s, kind = UNSURE_S, DueKind.INSTEAD
         now = self._clock.now()
         due = due_share(publication.share.name, now + in_s, now, self._clock.epoch(), kind)
         if heir is None:

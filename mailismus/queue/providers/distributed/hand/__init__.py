@@ -7,6 +7,7 @@ Modules:
     held        a share in the hand, and a message of which there are shares. Pure
     hand        the shares and the index of their entries. Pure
     owning      whose the shares are: claims, and what is left to others
+    enquiries   other servers are asked whether they have it
     reading     a share's rows and marks, from the database
     arrived     new mail that came in here a moment ago. Pure
     losing      what another share goes on with is ended

@@ -33,7 +33,6 @@ from mailismus.queue.providers.distributed.hand.owning import OwnClock, Owned, O
 from mailismus.queue.providers.distributed.hand.reading import Condition, FoundShare, read_marks, read_new, read_share
 from mailismus.queue.providers.distributed.hand.rounds import Beside, OtherBounces
 from mailismus.queue.providers.distributed.hand.waiting import Suspects, WaitingTrigger
-from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.stores import Stores
 
@@ -62,7 +61,7 @@ class TriggerLoading:
         hand: Hand,
         stores: Stores,
         owning: Owning,
-        lease: ServerLease,
+        suspects: Suspects,
         counts: CountKeeping,
         reactor: IReactorTime,
         clock: OwnClock,
@@ -74,10 +73,14 @@ class TriggerLoading:
         self._reactor, self._now, self._elapsed = reactor, clock.now, clock.elapsed
         self._arrived, self._comes = arrived, comes
         self._new, self._others = TriggerLine(NEW_AT_A_TIME), TriggerLine(OTHERS_AT_A_TIME)
-        self._suspects = Suspects(lease, reactor, clock.elapsed)
+        self._suspects = suspects
         self._aside: dict[UUID, list[WaitingTrigger]] = {}
         """Triggers of shares that are hidden."""
         self._is_closed = self._is_going_on = False
+
+    def start(self) -> None:
+        """Hear what other servers say of what waits."""
+        self._suspects.start()
 
     def close(self) -> None:
         """Read nothing more."""

@@ -1,8 +1,9 @@
 """Whose the shares in the hand are: what is asked before an entry is handed out, or moved on.
 
 *Rules*
-- A trigger of new mail that no server had before makes the share this server's for `TRUST_S`. What is here longer than
-  `CLAIM_AFTER_S` is claimed; so is everything else before it is handed out, and whatever moves on.
+- A trigger of new mail that no server had before makes the share this server's for `TRUST_S`, unless it has said before that
+  it has it not. What is here longer than `CLAIM_AFTER_S` is claimed; so is everything else before it is handed out, and
+  whatever moves on.
 - While the lease is not sure nothing is claimed, and no claim is relied on.
 - What another server has claimed is left to a due row, so that its trigger can be acked: it comes again each `LEFT_FOR_S`,
   until it is over or free. All such rows of a share for one time are one row.
@@ -22,6 +23,7 @@ from twisted.logger import Logger
 from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.format.due import DueKind, due_row, due_share
 from mailismus.queue.providers.distributed.format.share import ShareName
+from mailismus.queue.providers.distributed.hand.enquiries import Enquiries
 from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.held import Basis, Delivered, HeldShare
 from mailismus.queue.providers.distributed.hand.reading import Condition, read_share
@@ -62,8 +64,11 @@ class Owning:
 
     _log = Logger()
 
-    def __init__(self, rows: IRows, claims: Claims, hand: Hand, firing: Firing, clock: OwnClock) -> None:
+    def __init__(
+        self, rows: IRows, claims: Claims, hand: Hand, firing: Firing, enquiries: Enquiries, clock: OwnClock
+    ) -> None:
         self._rows, self._claims, self._hand, self._firing, self._clock = rows, claims, hand, firing, clock
+        self._enquiries = enquiries
         self._is_claiming = self._is_closed = False
 
     def close(self) -> None:
@@ -74,6 +79,7 @@ class Owning:
         """Make a share this server's. `new_since`: when a trigger of it came that no server had before. The caller has a use
         of it. Raises `NotDone`."""
         is_new = new_since is not None and held.basis is Basis.NOTHING and not held.here
+        is_new = is_new and not self._enquiries.has_denied(held.name.enqueue_id)
         if new_since is not None and is_new and self._clock.elapsed() < new_since + CLAIM_AFTER_S:
             held.trust(new_since)
             return Owned.STILL

@@ -1,13 +1,14 @@
 """Triggers that wait: for their turn, or because another server may have their share without a claim.
 
 *Rules*: new mail that another server was told of, or may have been, waits for `WAIT_S`, longer than that one trusts its
-trigger (`TRUST_S`); not where none of those has a lease any more that had one when the trigger came here. A server that
-started since was told of nothing before.
+trigger (`TRUST_S`); not where none of those has a lease any more that had one when the trigger came here, or all of them
+that have say that they have it not. A server that started since was told of nothing before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from uuid import UUID
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -15,6 +16,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from mailismus.queue.providers.distributed.hand.enquiries import Enquiries
 from mailismus.queue.providers.distributed.hand.held import Delivered, HeldShare
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
@@ -22,6 +24,8 @@ from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 WAIT_S = 30.0
 LOOK_S, LEAST_S = 2.0, 0.1
 """Until the leases are looked at again, at most and at least."""
+ASKS = 3
+"""How often others are asked whether they have it: they may not hear yet behind a loss of the broker."""
 
 
 @attrs.define(eq=False)
@@ -38,10 +42,22 @@ class WaitingTrigger:
     waits: bool
     may_have_it: frozenset[int] | None = None
     """The epochs of other servers that may have it without a claim; None: nobody has looked yet."""
+    asks: int = 0
+    """How often they were asked."""
 
     def learn(self, live: frozenset[int]) -> None:
         """These epochs have leases."""
         self.may_have_it = live if self.may_have_it is None else self.may_have_it & live
+
+    def deny(self, epoch: int) -> None:
+        """The server of this epoch has it not."""
+        if self.may_have_it is not None:
+            self.may_have_it -= {epoch}
+
+    def ask(self) -> bool:
+        """Whether others are to be asked once more."""
+        self.asks += 1
+        return self.asks <= ASKS
 
     def is_free(self, elapsed: float) -> bool:
         """Whether no server has it without a claim any more."""
@@ -53,11 +69,17 @@ class Suspects:
 
     _log = Logger()
 
-    def __init__(self, lease: ServerLease, reactor: IReactorTime, elapsed: Callable[[], float]) -> None:
-        self._lease, self._reactor, self._elapsed = lease, reactor, elapsed
+    def __init__(
+        self, lease: ServerLease, enquiries: Enquiries, reactor: IReactorTime, elapsed: Callable[[], float]
+    ) -> None:
+        self._lease, self._enquiries, self._reactor, self._elapsed = lease, enquiries, reactor, elapsed
         self._waiting: dict[WaitingTrigger, Deferred[WaitingTrigger]] = {}
         self._timer: IDelayedCall | None = None
         self._is_looking = self._is_closed = False
+
+    def start(self) -> None:
+        """Hear what other servers say."""
+        self._enquiries.start(self._denied)
 
     def close(self) -> None:
         """Look no more."""
@@ -96,16 +118,32 @@ class Suspects:
         return min(LOOK_S, max(LEAST_S, first + WAIT_S - self._elapsed()))
 
     async def _let_go(self) -> bool:
-        """Let those go that are free. Return whether the leases are known."""
+        """Let those go that are free, and ask others about the rest. Return whether the leases are known."""
         some = list(self._waiting)  # of what comes meanwhile another may know that has no lease yet
         try:
             live = await self._lease.others()
         except StoreFailure:
             live = None
-        now = self._elapsed()
         for one in some:
             if live is not None:
                 one.learn(live)
-            if one.is_free(now):
-                self._waiting.pop(one).callback(one)
+        self._free(some)
+        self._enquiries.ask([one.held.name.enqueue_id for one in some if one in self._waiting and live and one.ask()])
         return live is not None
+
+    def _denied(self, epoch: int, names: Collection[UUID]) -> None:
+        """Another server has these shares not."""
+        if self._is_closed:
+            return
+        known = set(names)
+        some = [one for one in self._waiting if one.held.name.enqueue_id in known]
+        for one in some:
+            one.deny(epoch)
+        self._free(some)
+
+    def _free(self, some: Sequence[WaitingTrigger]) -> None:
+        """Let those go that are free."""
+        now = self._elapsed()
+        for one in some:
+            if one in self._waiting and one.is_free(now):
+                self._waiting.pop(one).callback(one)
