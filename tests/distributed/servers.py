@@ -33,11 +33,11 @@ class Node(Bench):
     """One server, and its queue's user. `ahead_s`: seconds that its clock is ahead."""
 
     def __init__(self, servers: Servers, name: str, watch: IWatch | None = None, ahead_s: float = 0.0) -> None:
-        self.host = HostClock(servers.world.clock)
+        self.host, self.ahead_s = HostClock(servers.world.clock), ahead_s
         self.clients = servers.world.server(self.host, watch)
         bits, chance = servers.random.getrandbits, servers.random.random
         terms = ServerTerms(
-            *(name, VIEW, servers.keep_s, 1000, lambda: servers.now() + ahead_s, servers.now),
+            *(name, VIEW, servers.keep_s, 1000, lambda: servers.now() + self.ahead_s, servers.now),
             *(bits, chance, servers.wants_sizes),
         )
         self.shared = build(self.clients.stores, self.host, terms)

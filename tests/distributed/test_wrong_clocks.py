@@ -1,13 +1,19 @@
-"""A server whose clock is ahead removes nothing that others have, and hides nothing from them."""
+"""A server whose clock is ahead removes nothing that others have, and hides nothing from them; one whose clock is behind
+leaves its work to them: rows that it wrote would come into slices and slots that are over."""
 
 from __future__ import annotations
 
 import pytest
 
 from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.providers.distributed.hand.waiting import WAIT_S
+from mailismus.queue.providers.distributed.identity.lease import LEASE_S, RENEW_S
+from mailismus.queue.providers.distributed.watching import EACH_S as CLOCK_S
+from tests.distributed.harness import VIEW
 from tests.distributed.servers import Node, Servers
 
 DAYS_S = 3 * 86_400.0
+HOURS_S = 3 * 3600.0
 
 
 def ahead(servers: Servers) -> Node:
@@ -60,3 +66,41 @@ def test_what_waits_is_published_at_its_time(servers: Servers, *, is_first: bool
     assert third.take_ids(Area.DEFERRED) == []
     servers.advance(3600)
     assert third.take_ids(Area.DEFERRED) == taken != []
+
+
+@pytest.mark.parametrize("is_at_start", [True, False])
+def test_a_server_whose_clock_is_hours_behind_loses_nothing(servers: Servers, *, is_at_start: bool) -> None:
+    servers.keep_s = 0.0
+    right = servers.start("right")
+    servers.advance(HOURS_S + 3 * VIEW.slice_window_s)
+    servers.wait_for(right.shared.parts.duties.move_starts())  # slices of the past are cleaned up
+    slow = Node(servers, "slow", ahead_s=-HOURS_S if is_at_start else 0.0)
+    servers.wait(slow.queue.open())
+    slow.ahead_s = -HOURS_S
+    servers.advance(1 if is_at_start else CLOCK_S + 1)
+    put = [right.put() for _ in range(8)]
+    taken = slow.take_ids()
+    slow.defer(taken, servers.now() - HOURS_S + 60)
+    servers.advance(LEASE_S + WAIT_S + 20)
+    slow.kill()
+    found = [*right.take_all()]
+    servers.advance(900)
+    found += right.take_all()
+    assert sorted(queue_id.spool_id for queue_id in found) == sorted(put)
+
+
+def test_it_serves_again_once_its_clock_is_right(servers: Servers) -> None:
+    slow = servers.start("slow")
+    slow.put()
+    slow.ahead_s = -HOURS_S
+    servers.advance(CLOCK_S + RENEW_S + 1)
+    parts = slow.shared.parts
+    assert slow.queue.withheld() == "the clock of this server is 10800 s behind the database's"
+    assert slow.take_ids() == []
+    assert parts.lease.left_s is None
+    assert not any(consumer.is_wanted for consumer in parts.consumers)
+    slow.ahead_s = 0.0
+    servers.advance(CLOCK_S + WAIT_S + 5)
+    assert slow.queue.withheld() == ""
+    assert len(slow.take_ids()) == 1
+    slow.put()

@@ -230,11 +230,11 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "            if known is None or held is None or held.basis is not Basis.NOTHING:\n",
         "            if True:\n",
     ),
-    "shared: a void lease loses the hand": shared("duties", "            self._hand.lose_all()\n", ""),
+    "shared: a void lease loses the hand": shared("duties", "        self._hand.lose_all()\n", ""),
     "shared: a void lease gives the triggers back": shared(
         "duties",
-        "            for consumer in self._consumers:\n                await consumer.stop()\n        if",
-        "        if",
+        "        await together(consumer.stop() for consumer in self._consumers)\n",
+        "",
     ),
     "shared: a lease is sure from the begin of its renewal on": shared(
         "identity/lease",

@@ -37,10 +37,10 @@ class MailAdmission:
         for circuit in (self.circuits.rows, self.circuits.objects):
             if circuit.failure is not None:
                 return Refused(f"{circuit.name} does not work: {circuit.failure.text}", circuit.is_full)
-        if not self.lease.is_sure:
-            return Refused(LEASE)
         if self.clock.is_off:
             return Refused(self.clock.difference)
+        if not self.lease.is_sure:
+            return Refused(LEASE)
         return Refused(ABSENT) if self.absent.is_stopped else None
 
     def withheld(self) -> str:
@@ -51,6 +51,8 @@ class MailAdmission:
             return f"{rows.name} {'has no room' if rows.is_full else 'does not work'}"
         if objects.is_cut:
             return f"{objects.name} does not work"
+        if self.clock.is_behind:
+            return self.clock.difference
         if not self.lease.is_sure:
             return LEASE
         return ABSENT if self.absent.is_stopped else ""

@@ -258,6 +258,7 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
     duties = Duties(
         *(lease, ids, consumers, hand, owning, firing, starts, view, reactor, terms.chance),
         pace=lambda: view.writing().pace,
+        is_behind=lambda: database_clock.is_behind,
         resumed=later.resume,
     )
     queue = DistributedQueue(

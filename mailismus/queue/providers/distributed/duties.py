@@ -2,6 +2,7 @@
 
     lease sure -> not sure: nothing is begun -> renewed in time: all as before
                                              -> void: the hand is forgotten, triggers go back; another epoch
+    clock far behind: the lease is ended, as if it were void -> another epoch once the clock is right
 
 *Rules*: while the lease is not sure nothing is handed out and no mail is taken. After a lease that was void others may have
 taken over everything: what is out is settled and not begun any more. A server that can't reach the database knows by its own
@@ -24,7 +25,7 @@ from mailismus.queue.providers.distributed.hand.hand import Hand
 from mailismus.queue.providers.distributed.hand.owning import Owning
 from mailismus.queue.providers.distributed.identity.lease import RENEW_S, ServerLease
 from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
-from mailismus.queue.providers.distributed.stores.failure import StoreFailure
+from mailismus.queue.providers.distributed.stores.failure import NotDone, StoreFailure
 from mailismus.queue.providers.distributed.stores.together import together
 from mailismus.queue.providers.distributed.view.current import CurrentView
 
@@ -51,10 +52,12 @@ class Duties:
         reactor: IReactorTime,
         chance: Callable[[], float],
         pace: Callable[[], int],
+        is_behind: Callable[[], bool],
         resumed: Callable[[], None],
     ) -> None:
-        """`resumed`: told when the lease is sure again."""
-        self._resumed = resumed
+        """`is_behind`: whether this server's clock is so far behind that it must not serve; `resumed`: told when the lease
+        is sure again."""
+        self._is_behind, self._resumed = is_behind, resumed
         self._lease, self._ids, self._consumers = lease, ids, consumers
         self._hand, self._owning, self._firing, self._starts, self._view = hand, owning, firing, starts, view
         self._reactor, self._chance, self._pace = reactor, chance, pace
@@ -110,12 +113,14 @@ class Duties:
 
     async def _keep(self) -> None:
         was_sure = self._lease.is_sure
+        if not self._is_lost and self._is_behind():
+            await self._leave("The clock of this server is far behind: it leaves its work to other servers.")
+            await self._lease.release()
         if not self._is_lost and not await self._is_renewed():
-            self._is_lost = True
-            self._log.critical("The lease of this server was void: other servers may deliver what it had.")
-            self._hand.lose_all()
-            await together(consumer.stop() for consumer in self._consumers)
+            await self._leave("The lease of this server was void: other servers may deliver what it had.")
         if self._is_lost and not self._is_closed:
+            if self._is_behind():
+                raise NotDone("rows", "the clock of this server is far behind")
             await self._lease.acquire(await self._ids.start())
             if self._is_closed:
                 return  # who closes it gives the lease up
@@ -125,6 +130,13 @@ class Duties:
         if not was_sure and self._lease.is_sure:
             self._resumed()
         self._firing.adopt(await self._lease.look())
+
+    async def _leave(self, why: str) -> None:
+        """Others may have everything."""
+        self._is_lost = True
+        self._log.critical(why)
+        self._hand.lose_all()
+        await together(consumer.stop() for consumer in self._consumers)
 
     async def _is_renewed(self) -> bool:
         """Whether the lease was renewed; False: it is void, be it by this server's own clock. Raises `NotDone`,

@@ -13,6 +13,8 @@ from twisted.logger import Logger
 from mailismus.queue.providers.distributed.stores.rows import IRows
 
 MOST_S = 60.0
+BEHIND_S = 240.0
+"""Less than slices and slots of the past wait for rows that come late."""
 
 
 async def surely_now(rows: IRows, now: Callable[[], float]) -> float:
@@ -34,6 +36,11 @@ class DatabaseClock:
     def is_off(self) -> bool:
         """Whether what this server writes may be taken for another time's."""
         return abs(self.ahead_s) >= MOST_S
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether what this server writes may come into slices and slots that are over, where nobody finds it."""
+        return self.ahead_s <= -BEHIND_S
 
     @property
     def difference(self) -> str:
