@@ -66,7 +66,7 @@ class Beside:
     def pass_days(self, days: int) -> None:
         """So much time passes; at the end the server runs for the minutes that a pass of the sweep takes."""
         self.harness.advance(days * DAY)
-        for _ in range(6):
+        for _ in range(4):
             self.harness.advance(MINUTE_S)
 
 
@@ -159,7 +159,7 @@ def test_contents_that_nothing_names_are_swept_and_others_stay(beside: Beside) -
     harness.advance(3700)
     harness.advance(2 * MINUTE_S)
     assert len(beside.objects) == len(alive) + 3, "a commit under way may name one yet"
-    beside.pass_days(3)
+    beside.pass_days(2)
     beside.pass_days(1)
     left = beside.sums()
     del left["backup/readme"]  # type: ignore[attr-defined]  # it is a dict

@@ -1,7 +1,8 @@
 """Stores in which a test sees what is its own, and nothing else, beside other tests in the same tables and queues.
 
 Texts of a partition's key, bodies of messages, and keys of objects begin with the test's own word. Numbers and ids need
-none: epochs are given out to all tests by one row, so no two tests have an id in common. What a queue delivers of another
+none: epochs are given out to all tests by one row, so no two tests have an id in common, but for the one that says whether
+all was ever counted. What a queue delivers of another
 test is acked.
 
 The database's clock goes on while a test's clock stands: times to live are `TTL_TIMES` as long.
@@ -16,12 +17,15 @@ from collections.abc import Callable, Sequence
 import attrs
 from twisted.internet.defer import Deferred, succeed
 
-from mailismus.queue.providers.distributed.format.tables import DUE, SPIDS
+from mailismus.queue.providers.distributed.counts.stored import RECOUNT
+from mailismus.queue.providers.distributed.format.tables import COUNTING_SERVERS, DUE, SPIDS
 from mailismus.queue.providers.distributed.stores.broker import IBroker, IConsumer, TriggerDelivery, TriggerReceiver
 from mailismus.queue.providers.distributed.stores.objects import IBody, IObject, IObjects
 from mailismus.queue.providers.distributed.stores.rows import Erase, IRows, Key, Put, Row, RowTable, Write
 from tests.distributed.real.wire import Wire
 
+RECOUNTED = (COUNTING_SERVERS.name, (RECOUNT,))
+"""The row of no server."""
 SHARED = frozenset({SPIDS.name})
 """Tables of all tests together."""
 TTL_TIMES = 20
@@ -37,6 +41,8 @@ class Own:
     now: Callable[[], float]
     partitions: set[tuple[str, Key]] = attrs.field(factory=set)
     """That it has written to, or has begun to."""
+    number: int = attrs.field(factory=lambda: -time.time_ns())
+    """In place of `RECOUNT`."""
     told_at: float = 0.0
     """The last time that the database told."""
     owed: Counter[str] = attrs.field(factory=Counter)
@@ -44,6 +50,8 @@ class Own:
 
     def key(self, table: RowTable, key: Key) -> Key:
         """A key as it is written."""
+        if (table.name, key) == RECOUNTED:
+            return (self.number,)
         if table.name not in SHARED:
             begin = tuple(self._begin + value if isinstance(value, str) else value for value in key[: table.key_size])
             key = (*begin, *key[table.key_size :])
@@ -57,6 +65,8 @@ class Own:
 
     def row(self, table: RowTable, row: Row) -> Row:
         """A row as its server wrote it."""
+        if (table.name, row.get("epoch")) == (COUNTING_SERVERS.name, self.number):
+            return {**row, "epoch": RECOUNT}
         if table.name in SHARED:
             return row
         names = {column.name for column in table.partition}
