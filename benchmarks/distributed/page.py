@@ -94,8 +94,6 @@ def _words(figures: Figures, site: Site) -> dict[str, str]:
         "ways_table": _ways_table([trigger, row]),
         "row_copy": str(ROW_BYTES),
         "trigger_saves": _saves(trigger),
-        "trigger_reads": number(-trigger.calls["reads"]),
-        "reads": number(found.message.count("cassandra", "read")),
         "row_saves": _saves(row),
         "row_disk": _size(row.rows_disk),
         "rows_disk": _size(found.rows_disk),

@@ -3,7 +3,7 @@
 How many calls a message needs on many servers follows from one server and two: the more servers, the more messages are
 delivered by another one than took them. Of two servers half are, of N servers (N - 1) / N. What that takes of processors
 follows from one server and from the prices of the calls that another one makes beside: it fetches the content, and reads
-the rows.
+the rows in place of the marks.
 
 *Rule*: what was measured on one node of a service counts for each copy that a replicated one keeps. That is more than is
 needed where only one of the nodes has to do with the client.
@@ -126,7 +126,7 @@ def _on(figures: Figures, elsewhere: float, site: Site) -> Message:
 def _anywhere(figures: Figures, turns: int, elsewhere: float) -> Message:
     one, two = (figures.run(servers, turns=turns).message for servers in (1, 2))
     counts = combined(one, two, lambda own, half: own + (half - own) * elsewhere / 0.5)
-    get, read = _price(figures, "GET"), _price(figures, "read a share")
+    get, read = _price(figures, "GET"), _rows_for_marks(figures)
     more = {"swift": elsewhere * get[1], "cassandra": elsewhere * read[1], "rabbitmq": 0.0}
     theirs = {name: value + more[name] for name, value in one.service_ms.items()}
     ours = one.user_ms + elsewhere * (get[0] + read[0])
@@ -183,14 +183,14 @@ class Change:
 
 
 def row_in_trigger(figures: Figures, site: Site, elsewhere: float) -> Change:
-    """The row stands in the trigger too: it is not read where the mail did not come in."""
+    """The row stands in the trigger too: where the mail did not come in, the marks are read in place of it."""
     with_row, without = _price(figures, TRIGGER_WITH), _price(figures, TRIGGER)
-    read = _price(figures, "read a share")
+    read = _rows_for_marks(figures)
     theirs = {"cassandra": -elsewhere * read[1], "rabbitmq": with_row[1] - without[1]}
     read_bytes = ROW_BYTES * elsewhere
     moved = 2 * ROW_BYTES - read_bytes
     ours = with_row[0] - without[0] - elsewhere * read[0]
-    return _change("the row in the trigger", site, {"reads": -elsewhere}, ours, theirs, moved, 0.0)
+    return _change("the row in the trigger", site, {"reads": 0.0}, ours, theirs, moved, 0.0)
 
 
 def content_in_row(figures: Figures, site: Site, elsewhere: float) -> Change:
@@ -218,6 +218,12 @@ def _change(
     cores = {service: site.rate * site.copies * value / 1000 for service, value in theirs_ms.items()}
     moved = site.rate * DAY_S * moved_bytes
     return Change(name, calls, ours_ms, theirs_ms, site.rate * ours_ms / 1000, cores, moved, rows_disk)
+
+
+def _rows_for_marks(figures: Figures) -> tuple[float, float]:
+    """What it costs more to read a share than to read its marks."""
+    share, marks = _price(figures, "read a share"), _price(figures, "read marks")
+    return share[0] - marks[0], share[1] - marks[1]
 
 
 def _price(figures: Figures, call: str) -> tuple[float, float]:
