@@ -79,4 +79,4 @@ def _secret_of(secret: str, scope: str) -> bytes:
 
 
 def _mac(key: bytes, text: str) -> bytes:
-    return hmac.new(key, text.encode(), hashlib.sha256).digest()
+    return hmac.digest(key, text.encode(), "sha256")
