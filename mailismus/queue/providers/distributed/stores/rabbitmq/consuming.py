@@ -1,4 +1,8 @@
-"""A consumer of one queue, on a channel of its own: its end gives everything back that it held."""
+"""A consumer of one queue, on a channel of its own: its end gives everything back that it held.
+
+*Rule*: a receiver that breaks over one message is told of the next ones all the same: else nothing of the queue would come
+any more, and nobody would hear of it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 
 from mailismus.queue.providers.distributed.stores.broker import TriggerDelivery, TriggerReceiver
 from mailismus.queue.providers.distributed.stores.rabbitmq.connection import CONNECT_S, within
@@ -13,6 +18,8 @@ from mailismus.queue.providers.distributed.stores.rabbitmq.connection import CON
 
 class RabbitConsumer:
     """`IConsumer` over a channel of pika."""
+
+    _log = Logger()
 
     def __init__(self, reactor: IReactorTime, channel: Any, receiver: TriggerReceiver) -> None:
         self._reactor, self._channel, self._receiver = reactor, channel, receiver
@@ -53,7 +60,10 @@ class RabbitConsumer:
             if self._is_over:
                 return
             method = message.method
-            self._receiver.on_trigger(TriggerDelivery(message.body, method.redelivered, method.delivery_tag))
+            try:
+                self._receiver.on_trigger(TriggerDelivery(message.body, method.redelivered, method.delivery_tag))
+            except Exception:
+                self._log.failure("a message of the broker can't be taken")
         if not self._is_over:
             self._is_over = True
             self._receiver.on_lost()
