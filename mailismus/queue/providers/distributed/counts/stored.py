@@ -149,7 +149,7 @@ def _base_of(value: Value) -> tuple[dict[int, tuple[Numbers, int]], frozenset[in
             if cell is not None
         }
         return base, frozenset(int(epoch) for epoch, cell in cells.items() if cell is None)
-    except (ValueError, TypeError, AttributeError, IndexError):
+    except (ValueError, TypeError, AttributeError, IndexError, OverflowError, RecursionError):
         return {}, frozenset()
 
 

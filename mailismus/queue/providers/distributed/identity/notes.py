@@ -88,7 +88,7 @@ def _noted(row: Row, now: float, *, has_lease: bool) -> KnownServer:
 def _note_of(value: Value) -> Mapping[str, object]:
     try:
         note = json.loads(value) if isinstance(value, bytes) else None
-    except ValueError:
+    except (ValueError, RecursionError):
         note = None
     return note if isinstance(note, dict) else {}
 

@@ -315,4 +315,4 @@ class LimitKeeping:
 def _seconds_to_live(division: Division, now: float) -> int:
     if division.members:
         return TTL_S
-    return _ENDED_S + max((math.ceil(one.until - now) for one in division.spent), default=0)
+    return min(TTL_S, _ENDED_S + max((math.ceil(one.until - now) for one in division.spent), default=0))

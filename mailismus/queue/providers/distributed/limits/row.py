@@ -75,8 +75,10 @@ def decode(cell: object) -> Division:
         found = json.loads(cell) if isinstance(cell, bytes) else {}
         members = {int(epoch): Member(max(0, int(part)), bool(wants)) for epoch, (part, wants) in found["parts"].items()}
         spent = tuple(Spent(max(0, int(units)), float(until), bool(even)) for units, until, even in found["spent"])
+        if not all(math.isfinite(one.until) for one in spent):
+            return Division()
         return Division(int(found["v"]), members, spent)
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return Division()
 
 

@@ -22,7 +22,10 @@ def keys_of_swift(page: bytes) -> list[str]:
     """The names of a container's listing. An empty one may have no body."""
     if not page:
         return []
-    found = json.loads(page)
+    try:
+        found = json.loads(page)
+    except RecursionError:
+        raise ValueError("no list of objects") from None
     if not isinstance(found, list):
         raise ValueError("no list of objects")
     return [_name(item) for item in found]
