@@ -121,14 +121,6 @@ class BrokerContract:
         consumer.ack(receiver.triggers[1])
         assert self.received(harness, receiver, 3) == [b"1", b"2", b"3"]
 
-    def test_what_is_given_back_comes_again(self, harness: BrokerHarness, broker: IBroker, queue: str) -> None:
-        self.publish(harness, broker, queue, b"1")
-        consumer, receiver = self.consume(harness, broker, queue)
-        self.received(harness, receiver, 1)
-        consumer.give_back(receiver.triggers[0])
-        assert self.received(harness, receiver, 2) == [b"1", b"1"]
-        assert [trigger.is_redelivered for trigger in receiver.triggers] == [False, True]
-
     def test_what_a_cancelled_consumer_held_comes_again(self, harness: BrokerHarness, broker: IBroker, queue: str) -> None:
         self.publish(harness, broker, queue, b"1", b"2")
         consumer, receiver = self.consume(harness, broker, queue)

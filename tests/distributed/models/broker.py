@@ -113,11 +113,6 @@ class ModelConsumer:
         if not self.is_over and self.held.pop(trigger.tag, None) is not None:
             self._model.hand_out(self._queue)
 
-    def give_back(self, trigger: TriggerDelivery) -> None:
-        message = None if self.is_over else self.held.pop(trigger.tag, None)
-        if message is not None:
-            self._model.give_back(self._queue, [message])
-
     def cancel(self) -> Deferred[None]:
         self.end()
         done: Deferred[None] = Deferred()

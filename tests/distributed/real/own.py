@@ -269,12 +269,6 @@ class _OwnReceiver:
             self._own.owed[self._queue] -= 1
         self._consumer.ack(trigger)
 
-    def give_back(self, trigger: TriggerDelivery) -> None:
-        assert self._consumer is not None
-        if not self._is_over:
-            self.held -= 1
-        self._consumer.give_back(trigger)
-
     def cancel(self) -> Deferred[None]:
         assert self._consumer is not None
         self._is_over = True

@@ -149,12 +149,7 @@ class SharedBuilder:
         await set_gate(rows, (ConversionGate.FILLING,), ConversionGate.FILLED)
 
     def close(self) -> None:
-        try:
-            self._reached.wait(self._alone.end())
-        except StartError:
-            pass  # the lease becomes void
-        finally:
-            self._reached.close()
+        self._alone.close()
 
 
 def _envelope_of(message: Message) -> Envelope:

@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import AsyncIterator, Iterator, Sequence
 
-from mailismus.errors import Corrupt, StartError
+from mailismus.errors import Corrupt
 from mailismus.mail.ids import SpoolId
 from mailismus.queue.interface import Entry
 from mailismus.queue.provider import StoredPart
@@ -84,12 +84,7 @@ class SharedSource:
         return await self._reached.stores.objects.get(key)
 
     def close(self) -> None:
-        try:
-            self._reached.wait(self._alone.end())
-        except StartError:
-            pass  # the lease becomes void
-        finally:
-            self._reached.close()
+        self._alone.close()
 
 
 async def _next(shares: AsyncIterator[tuple[Share, Sequence[Entry]]]) -> tuple[Share, Sequence[Entry]] | None:

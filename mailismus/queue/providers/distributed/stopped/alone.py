@@ -51,6 +51,15 @@ class AloneLease:
         self._timer = self._reached.timers.callLater(RENEW_S, self._renew)
         Deferred.fromCoroutine(self._lease.renew()).addErrback(lambda _: None)  # `check` tells
 
+    def close(self) -> None:
+        """End it, and the connections of the command. Blocks."""
+        try:
+            self._reached.wait(self.end())
+        except StartError:
+            pass  # the lease becomes void
+        finally:
+            self._reached.close()
+
     async def end(self) -> None:
         """Another server may begin. Harmless where the lease was not acquired."""
         if self._timer is not None and self._timer.active():

@@ -40,7 +40,7 @@ class TriggerReceiver(Protocol):
     """Who consumes a queue."""
 
     def on_trigger(self, trigger: TriggerDelivery) -> None:
-        """A message was delivered. It is this consumer's until it is acked or given back, or until `on_lost`."""
+        """A message was delivered. It is this consumer's until it is acked, or until `on_lost`."""
 
     def on_lost(self) -> None:
         """The consumer has ended, told once, and not after a `cancel`: all that it held is, or will be, delivered again.
@@ -51,10 +51,7 @@ class IConsumer(Protocol):
     """A consumer of one queue. After `on_lost` and `cancel` calls do nothing: the triggers are no longer its own."""
 
     def ack(self, trigger: TriggerDelivery) -> None:
-        """The message is over. Each trigger is acked or given back once."""
-
-    def give_back(self, trigger: TriggerDelivery) -> None:
-        """It is delivered again, soon, to any consumer of the queue."""
+        """The message is over. Each trigger is acked once."""
 
     def cancel(self) -> Deferred[None]:
         """End it. What it held is delivered again."""

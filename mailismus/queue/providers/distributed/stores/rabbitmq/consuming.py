@@ -29,10 +29,6 @@ class RabbitConsumer:
         if not self._is_over and self._channel.is_open:
             self._channel.basic_ack(trigger.tag)
 
-    def give_back(self, trigger: TriggerDelivery) -> None:
-        if not self._is_over and self._channel.is_open:
-            self._channel.basic_nack(trigger.tag, requeue=True)
-
     def cancel(self) -> Deferred[None]:
         return Deferred.fromCoroutine(self._cancel())
 
