@@ -7,9 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred, gatherResults
 
+from mailismus.mail.ids import SpoolId
+from mailismus.queue.providers.distributed.format.slices import slice_start
 from mailismus.queue.providers.distributed.format.tables import EPOCHS, SPIDS
+from mailismus.queue.providers.distributed.identity import spool_ids
 from mailismus.queue.providers.distributed.identity.epochs import COUNTER_BITS, MOST_EPOCHS, Epoch, Epochs
+from mailismus.queue.providers.distributed.identity.spool_ids import ServerSpoolIds
 from mailismus.queue.providers.distributed.stores.failure import NotDone
+from tests.distributed.harness import VIEW
 from tests.distributed.models.fates import Fate
 from tests.distributed.world import World
 
@@ -63,3 +68,15 @@ def test_after_the_last_epoch_nothing_is_claimed() -> None:
     world.wait(server.rows.add(SPIDS, ("last",), {"epoch": MOST_EPOCHS - 1}))
     with pytest.raises(NotDone, match="used up"):
         world.wait(Epochs(server.rows, "mx", world.clock.seconds).claim(0.0))
+
+
+def test_a_server_keeps_of_so_many_epochs_where_they_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool_ids, "KEPT", 2)
+    world = World()
+    now = world.clock.seconds
+    ids = ServerSpoolIds(Epochs(world.server().rows, "mx", now), lambda: VIEW, now)
+    for _ in range(4):
+        world.wait(ids.start())
+    known = [ids.own_slice(SpoolId(number << COUNTER_BITS)) for number in (1, 2, 3, 4)]
+    assert known == [None, None, *[slice_start(now(), VIEW.slice_window_s)] * 2]
+    assert ids.slice_of(ids.next()) == known[-1]

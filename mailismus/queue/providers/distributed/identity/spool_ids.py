@@ -17,6 +17,8 @@ from mailismus.queue.providers.distributed.view.change import ViewSettings
 
 EACH_S = 60.0
 """An epoch lasts so long at least."""
+KEPT = 1000
+"""Epochs of this server of which it is kept where they begin: those of longer than a message takes to come in."""
 
 
 class ServerSpoolIds:
@@ -70,6 +72,8 @@ class ServerSpoolIds:
     async def _claim(self) -> Epoch:
         epoch = self._epoch = await self._epochs.claim(self._slice())
         self._slices[epoch.number] = epoch.slice_start
+        if len(self._slices) > KEPT:
+            del self._slices[next(iter(self._slices))]
         self._claimed_at = self._now()
         return epoch
 
