@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.providers.distributed.format.due import SLOT_S
 from mailismus.queue.providers.distributed.hand.waiting import WAIT_S
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S, RENEW_S
 from mailismus.queue.providers.distributed.watching import EACH_S as CLOCK_S
@@ -14,6 +15,7 @@ from tests.distributed.servers import Node, Servers
 
 DAYS_S = 3 * 86_400.0
 HOURS_S = 3 * 3600.0
+SLOTS_A_DAY = 86_400 // SLOT_S
 
 
 def ahead(servers: Servers) -> Node:
@@ -104,3 +106,10 @@ def test_it_serves_again_once_its_clock_is_right(servers: Servers) -> None:
     assert slow.queue.withheld() == ""
     assert len(slow.take_ids()) == 1
     slow.put()
+
+
+def test_a_start_with_a_clock_that_is_weeks_ahead_reads_no_slots_of_weeks(servers: Servers) -> None:
+    servers.start("right")
+    fast = Node(servers, "fast", ahead_s=14 * 86_400.0)
+    servers.wait(fast.queue.open())
+    assert len(fast.clients.rows.fates.calls) < 2 * len(Area) * SLOTS_A_DAY

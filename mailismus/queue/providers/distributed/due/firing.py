@@ -42,6 +42,8 @@ AT_A_TIME = 64
 """Slots that are read, and shares that are published, at once."""
 AHEAD_S = 3600.0
 """Of which a start reads the slots."""
+FAR_S = 86_400.0
+"""How far ahead of the database's clock slots are read: a clock that is wrong by years has no server read millions."""
 LATE_S = 300.0
 REPLAYED_S = 20.0
 """Until the database has carried out what a dead client has sent: it looks for batches that it did not finish each 10 s."""
@@ -73,7 +75,7 @@ class Firing:
 
     async def _start_area(self, area: Area, now: float, sure: float) -> AreaSchedule:
         schedule = AreaSchedule(await self._first_slot(area, sure))
-        await self._read(area, schedule, schedule.slots_to_read(now))
+        await self._read(area, schedule, schedule.slots_to_read(min(now, sure + FAR_S)))
         ahead = [schedule.read_to + step * SLOT_S for step in range(int((AHEAD_S - SLOT_S) // SLOT_S))]
         await self._look_ahead(area, schedule, ahead)
         return schedule
@@ -221,7 +223,7 @@ class Firing:
             for slot in schedule.slots_read():
                 for due in await self._rows_of(area, slot):
                     self._learn(schedule, due)
-            await self._read(area, schedule, schedule.slots_to_read(now))
+            await self._read(area, schedule, schedule.slots_to_read(min(now, sure + FAR_S)))
             schedule.adopt(self._others.runs, before, self._early_at)
             start, passed = schedule.passed(before)
             if start > schedule.start:
