@@ -28,7 +28,8 @@ from mailismus.queue.providers.distributed.stores.objects import PIECE_BYTES
 class Answer:
     """An answer whose body a test writes."""
 
-    def __init__(self) -> None:
+    def __init__(self, length: int = 9) -> None:
+        self.length = length
         self.transport = StringTransport()  # type: ignore[no-untyped-call]
         self.body: Any = None
 
@@ -55,6 +56,13 @@ def test_a_short_answer_is_read_whole() -> None:
     answer.body.dataReceived(b"two")
     answer.end(ResponseDone())
     assert results == [b"one two"]
+    assert not clock.getDelayedCalls()
+
+
+def test_an_answer_without_a_body_has_been_read_with_its_head() -> None:
+    clock, answer = Clock(), Answer(length=0)
+    assert reading(clock, answer) == [b""]
+    assert answer.body is None
     assert not clock.getDelayedCalls()
 
 
