@@ -14,7 +14,8 @@ from mailismus.queue.providers.distributed.format.tables import NEWS
 from mailismus.queue.providers.distributed.stores.broker import IBroker
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 30.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 2.0
+"""Between two tries to listen: what waits is asked about by news as soon as the broker is back."""
 
 
 class ServerNews:

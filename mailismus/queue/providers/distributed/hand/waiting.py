@@ -24,8 +24,8 @@ from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 WAIT_S = 30.0
 LOOK_S, LEAST_S = 2.0, 0.1
 """Until the leases are looked at again, at most and at least."""
-ASKS = 3
-"""How often others are asked whether they have it: they may not hear yet behind a loss of the broker."""
+ASKS = 6
+"""How often others are asked whether they have it: behind a loss of the broker one may hear nothing for a while."""
 
 
 @attrs.define(eq=False)
