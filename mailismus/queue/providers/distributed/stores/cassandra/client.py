@@ -143,7 +143,7 @@ class CassandraRows:
         return Deferred.fromCoroutine(self._now())
 
     async def _now(self) -> float:
-        rows = await self._session.run("SELECT toTimestamp(now()) AS at FROM system.local")
+        rows = await self._session.read(statements.SELECT_NOW, [])
         at = rows[0]["at"]
         if not isinstance(at, datetime):
             raise NotDone(STORE, "it does not tell its time")

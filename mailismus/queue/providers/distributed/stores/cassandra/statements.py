@@ -28,6 +28,10 @@ SELECT_TABLES = "SELECT table_name FROM system_schema.tables WHERE keyspace_name
 """The tables of a keyspace, none where it is not there. Value: its name."""
 
 
+SELECT_NOW = "SELECT toTimestamp(now()) AS at FROM system.local"
+"""The clock of the node that is asked."""
+
+
 def create_table(table: RowTable) -> str:
     """Make it, if it is not there. Nothing in it expires by itself; leveled compaction frees what was removed."""
     columns = ", ".join(f"{_quoted(column.name)} {column.kind.value}" for column in table.columns)
