@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -97,6 +99,25 @@ def test_a_node_that_answers_is_the_only_one() -> None:
     assert course.results == [[{"n": 1}]]
     assert not course.clock.getDelayedCalls()
     assert course.session.hosts == ["a"]
+
+
+class Row(dict[str, object]):
+    """A row that can be waited for to be forgotten."""
+
+
+def test_rows_are_not_kept_by_the_driver_until_the_call_would_have_timed_out() -> None:
+    course = begin()
+    future = course.session.asked[0]
+    pages = [[Row(n=1)], [Row(n=2)]]
+    alive = [weakref.ref(row) for page in pages for row in page]
+    future.has_more_pages = True
+    future.on_page(pages[0])
+    future.has_more_pages = False
+    future.on_page(pages[1])
+    assert course.results == [[{"n": 1}, {"n": 2}]]
+    course.results.clear()
+    gc.collect()
+    assert [row() for row in alive] == [None, None]
 
 
 def test_behind_a_silence_another_node_is_asked_within_the_same_time() -> None:

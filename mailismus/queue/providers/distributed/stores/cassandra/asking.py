@@ -2,7 +2,8 @@
 
 *Rules*: only what is as good twice as once is asked of two nodes: reads, and writes that state their time. The first result
 counts. A node that froze may still carry out later what it was asked. Rows of two answers are never mixed: each node is
-asked by a future of its own. (The driver's own speculative executions call back once for each answer.)
+asked by a future of its own. (The driver's own speculative executions call back once for each answer.) The driver keeps a
+future, its last page and its callbacks until the call would have timed out: rows are taken out of all of them.
 """
 
 from __future__ import annotations
@@ -67,11 +68,14 @@ class Asking:
 
         # Both are called in the driver's thread, once a page.
         def on_page(page: Rows | None) -> None:
-            rows.extend(page or ())
+            if page:
+                rows.extend(page)
+                page.clear()
             if asked.has_more_pages:
                 asked.start_fetching_next_page()
             else:
-                self._reactor.callFromThread(self._succeed, rows)
+                whole, rows[:] = rows[:], ()
+                self._reactor.callFromThread(self._succeed, whole)
 
         asked.add_callbacks(on_page, lambda error: self._reactor.callFromThread(self._fail, error))
         return asked
