@@ -66,8 +66,11 @@ class Driver:
     def bind(self, values: object) -> Driver:
         return self
 
-    def execute_async(self, statement: object, timeout: float) -> Driver:
+    def execute_async(self, statement: object, timeout: float | None) -> Driver:
         return self
+
+    def clear_callbacks(self) -> None:
+        """It keeps none."""
 
     def add_callbacks(self, on_page: Any, on_error: Any) -> None:
         on_page([{"number": 1}])
