@@ -144,6 +144,23 @@ def test_without_an_answer_it_ends_in_time(may_repeat: bool, hosts: list[str]) -
     assert len(course.results) == 1
 
 
+@pytest.mark.parametrize("hosts", [HOSTS, ["a"]])
+def test_each_page_has_its_time(hosts: list[str]) -> None:
+    course = begin(hosts=hosts)
+    course.clock.advance(SECOND_S)
+    future = course.session.asked[-1]
+    future.has_more_pages = True
+    for _ in range(3):
+        course.clock.advance(ANSWER_S - SECOND_S - 0.1)
+        future.on_page([{"n": 1}])
+        assert course.results == []
+    course.clock.advance(ANSWER_S - 0.1)
+    assert course.results == []
+    course.clock.advance(0.1)
+    ((error,),) = course.results
+    assert isinstance(error, TimeoutError)
+
+
 def test_behind_a_silence_another_node_is_asked_within_the_same_time() -> None:
     course = begin()
     course.clock.advance(SECOND_S)

@@ -52,7 +52,7 @@ class Asking:
         self._errors: list[BaseException] = []
 
     def ask(self, statement: Any, patience_s: float, *, may_repeat: bool) -> Deferred[Rows]:
-        """The rows of the answer, all of them. Fails with `NoAnswer`, also where there was none for so long; the second node
+        """The rows of the answer, all of them. Fails with `NoAnswer`, also where no page came for so long; a second node
         has `SECOND_S` at least."""
         self._statement, self._patience_s = statement, patience_s
         self._end_s = self._reactor.seconds() + patience_s
@@ -75,6 +75,7 @@ class Asking:
         def on_page(page: Rows | None) -> None:
             rows.extend(page or ())
             if asked.has_more_pages:
+                self._reactor.callFromThread(self._go_on)
                 asked.start_fetching_next_page()
             else:
                 asked.clear_callbacks()
@@ -86,6 +87,12 @@ class Asking:
 
         asked.add_callbacks(on_page, on_error)
         return asked
+
+    def _go_on(self) -> None:
+        """A page has come: the next one has as long."""
+        self._end_s = self._reactor.seconds() + self._patience_s
+        if self._timer is not None and not self._may_ask_another:
+            self._timer.reset(self._patience_s)
 
     def _wait(self, seconds: float) -> None:
         self._timer = self._reactor.callLater(seconds, self._on_time)
