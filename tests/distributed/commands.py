@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import pytest
 from twisted.internet.defer import Deferred
@@ -45,15 +45,48 @@ CONFIG = """<mailserver>
 </mailserver>"""
 
 
-class ReachedModels:
+class WaitingHarness(Protocol):
+    """A queue's harness, as far as commands wait by it."""
+
+    @property
+    def clock(self) -> Any:
+        """Its time."""
+
+    def now(self) -> float:
+        """UTC seconds by it."""
+
+    def wait(self, deferred: Deferred[T]) -> T:
+        """Its result."""
+
+
+class ReachedBy:
+    """What of `IReached` a harness gives: time, and how a command waits."""
+
+    def __init__(self, harness: WaitingHarness) -> None:
+        self._by = harness
+        self.timers: IReactorTime = harness.clock
+
+    def now(self) -> float:
+        return self._by.now()
+
+    def elapsed(self) -> float:
+        return self._by.now()
+
+    def wait(self, call: Coroutine[Deferred[Any], Any, T]) -> T:
+        try:
+            return self._by.wait(Deferred.fromCoroutine(call))
+        except StoreFailure as failure:
+            raise unreached(failure) from failure
+
+
+class ReachedModels(ReachedBy):
     """`IReached` of the models."""
 
     def __init__(self, harness: ModelHarness, planned: tuple[str, Fate] | None = None) -> None:
         """`planned`: a call of which the first has this fate."""
-        self._harness = harness
+        super().__init__(harness)
         self._server = harness.world.server()
         self.stores = self._server.stores
-        self.timers: IReactorTime = harness.clock
         for fates in self._server.fates:
             fates.is_away = harness.are_away
         if planned is not None:
@@ -61,18 +94,6 @@ class ReachedModels:
             self._server.rows.fates.plan(Fate.DONE, call="write")  # its own beginning
             for one in (self._server.rows.fates, self._server.broker.fates):
                 one.plan(fate, call=call)
-
-    def now(self) -> float:
-        return self._harness.now()
-
-    def elapsed(self) -> float:
-        return self._harness.now()
-
-    def wait(self, call: Coroutine[Deferred[Any], Any, T]) -> T:
-        try:
-            return self._harness.wait(Deferred.fromCoroutine(call))
-        except StoreFailure as failure:
-            raise unreached(failure) from failure
 
     def close(self) -> None:
         self._server.broker.close()

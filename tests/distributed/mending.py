@@ -19,6 +19,15 @@ def name_of(damage: Damage) -> str:
     return damage.__name__
 
 
+def is_sound(damaged: Damaged) -> None:
+    """A check of what nobody has damaged, and a repair, find nothing, and all mail is delivered."""
+    status, out, err = damaged.commands.run("fsck")
+    assert (status, err) == (os.EX_OK, "")
+    assert out == "checked 5 shares, 10 entries, 3 contents: nothing found\n"
+    assert damaged.commands.run("fsck", "--repair")[0] == os.EX_OK
+    assert len(delivered(damaged.harness)[Area.INCOMING]) == 5
+
+
 def is_put_right(damaged: Damaged, damage: Damage) -> None:
     """It is found, repaired and gone, and all mail is delivered once."""
     commands, harness = damaged.commands, damaged.harness

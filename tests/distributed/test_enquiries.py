@@ -142,7 +142,18 @@ def test_who_has_said_no_claims(servers: Servers, one: Node, other: Node) -> Non
 
 @pytest.mark.parametrize(
     "news",
-    [b"", b"who", b"who 5", b"who x 1", b"who -1 0", b"not 5 \xff", b"not \xb2 1", b"who 5 " + b"z" * 32, b"part 5 x"],
+    [
+        b"",
+        b"who",
+        b"who 5",
+        b"who x 1",
+        b"who -1 0",
+        b"not 5 \xff",
+        b"not \xb2 1",
+        b"who 5 " + b"z" * 32,
+        b"part 5 x",
+        b"who " + b"9" * 5000 + b" 0",
+    ],
 )
 def test_words_of_no_server_are_passed_over(servers: Servers, one: Node, news: bytes) -> None:
     say(servers, news)

@@ -40,7 +40,7 @@ from tests.distributed.damages import (
     move_browse_starts_on,
 )
 from tests.distributed.harness import ModelHarness
-from tests.distributed.mending import Damage, goes_back, is_put_right, is_set_aside, name_of
+from tests.distributed.mending import Damage, goes_back, is_put_right, is_set_aside, is_sound, name_of
 from tests.distributed.model_damaged import ModelDamaged
 from tests.distributed.models.fates import Fate
 
@@ -65,11 +65,7 @@ def test_what_can_be_put_right_is(damaged: Damaged, damage: Damage) -> None:
 
 
 def test_a_sound_queue_has_no_findings(damaged: Damaged) -> None:
-    status, out, err = damaged.commands.run("fsck")
-    assert (status, err) == (os.EX_OK, "")
-    assert out == "checked 5 shares, 10 entries, 3 contents: nothing found\n"
-    assert damaged.commands.run("fsck", "--repair")[0] == os.EX_OK
-    assert len(delivered(damaged.harness)[Area.INCOMING]) == 5
+    is_sound(damaged)
 
 
 @pytest.mark.parametrize("damage", SET_ASIDE, ids=name_of)

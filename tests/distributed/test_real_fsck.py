@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from mailismus.errors import StartError
-from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.format.tables import DEAD, DELETED, ENQUEUED, MAILS
 from tests.contracts.bench import Bench
 from tests.distributed.damages import (
@@ -35,7 +34,7 @@ from tests.distributed.damages import (
     lose_triggers,
     set_epochs_back,
 )
-from tests.distributed.mending import Damage, goes_back, is_put_right, is_set_aside, name_of
+from tests.distributed.mending import Damage, goes_back, is_put_right, is_set_aside, is_sound, name_of
 from tests.distributed.real.commands import RealCommands
 from tests.distributed.real.damaged import RealDamaged
 from tests.distributed.real.harness import RealQueueHarness, a_harness
@@ -84,11 +83,7 @@ def damaged(
 
 
 def test_a_sound_queue_has_no_findings(damaged: RealDamaged) -> None:
-    status, out, err = damaged.commands.run("fsck")
-    assert (status, err) == (os.EX_OK, "")
-    assert out == "checked 5 shares, 10 entries, 3 contents: nothing found\n"
-    assert damaged.commands.run("fsck", "--repair")[0] == os.EX_OK
-    assert len(delivered(damaged.harness)[Area.INCOMING]) == 5
+    is_sound(damaged)
 
 
 @pytest.mark.parametrize("damage", chosen(iter(REPAIRED)), ids=name_of)

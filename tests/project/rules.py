@@ -195,6 +195,7 @@ PURE = (
         "admin.protocol.habits",
         "admin.render",
         "admin.commands.wording",
+        "admin.commands.upkeep_wording",
     ),
     *("start.commands.wording", "start.commands.completion_scripts"),
     "inject.wording",

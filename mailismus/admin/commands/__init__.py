@@ -3,6 +3,7 @@
 Modules, each with what it is:
 
     wording         help texts. Pure
+    upkeep_wording  those of fsck, convert and setup. Pure
     directories     --queue and --spool, and the provider of the queue there
     broken_pipe     an output without a reader
     new_file        a file that a command makes for its user

@@ -20,7 +20,7 @@ from typing import TextIO
 
 import attrs
 
-from mailismus.admin.commands import wording
+from mailismus.admin.commands import upkeep_wording
 from mailismus.admin.commands.broken_pipe import give_up_output
 from mailismus.admin.commands.directories import add_options, check_options, find_configured, find_named
 from mailismus.admin.commands.progress import ticking
@@ -55,8 +55,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
     parser = commands.add_parser(
         "fsck",
         help="check or repair a stopped queue",
-        description=wording.FSCK,
-        epilog=wording.FSCK_EXAMPLES,
+        description=upkeep_wording.FSCK,
+        epilog=upkeep_wording.FSCK_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--repair", action="store_true", help="put right what can be put right")

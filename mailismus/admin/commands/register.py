@@ -21,7 +21,7 @@ import attrs
 from mailismus.admin.client.server import NewCounter, need_server, open_server
 from mailismus.admin.client.source import QueueSource
 from mailismus.admin.client.stopped import OfflineSource, StoppedAnswers
-from mailismus.admin.commands import convert, setup, wording
+from mailismus.admin.commands import convert, setup, upkeep_wording, wording
 from mailismus.admin.commands.command import Command, Reach
 from mailismus.admin.commands.directories import (
     FoundQueue,
@@ -88,8 +88,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
     conversion = verbs.add_parser(
         "convert",
         help="move a stopped queue to another provider",
-        description=wording.CONVERT,
-        epilog=wording.CONVERT_EXAMPLES,
+        description=upkeep_wording.CONVERT,
+        epilog=upkeep_wording.CONVERT_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     convert.fill(conversion)
@@ -97,8 +97,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], tool
     setting_up = verbs.add_parser(
         "setup",
         help="make what a shared queue needs in its services, once",
-        description=wording.SETUP,
-        epilog=wording.SETUP_EXAMPLES,
+        description=upkeep_wording.SETUP,
+        epilog=upkeep_wording.SETUP_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     setting_up.set_defaults(run=lambda arguments: _set_up(arguments, tools))

@@ -3,43 +3,26 @@ that of the test's clock."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pytest
-from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IReactorTime
 
 from mailismus.queue.providers.distributed.entry import DistributedProvider
-from mailismus.queue.providers.distributed.reaching import unreached
-from mailismus.queue.providers.distributed.stores.failure import StoreFailure
-from tests.distributed.commands import SharedCommands
+from tests.distributed.commands import ReachedBy, SharedCommands
 from tests.distributed.real.harness import RealQueueHarness
 
 T = TypeVar("T")
 
 
-class ReachedOwn:
+class ReachedOwn(ReachedBy):
     """`IReached` of a test's own world in the services."""
 
     def __init__(self, harness: RealQueueHarness) -> None:
+        super().__init__(harness)
         self._harness = harness
         self._connected = harness.connect()
         self.stores = self._connected.stores
-        self.timers: IReactorTime = harness.clock
-
-    def now(self) -> float:
-        return self._harness.now()
-
-    def elapsed(self) -> float:
-        return self._harness.now()
-
-    def wait(self, call: Coroutine[Deferred[Any], Any, T]) -> T:
-        try:
-            return self._harness.wait(Deferred.fromCoroutine(call))
-        except StoreFailure as failure:
-            raise unreached(failure) from failure
 
     def close(self) -> None:
         self._harness.disconnect(self._connected)

@@ -102,8 +102,8 @@ class Starts:
             return
         self._is_moving = True
         try:
+            now = await surely_now(self._rows, self._now)
             for area in Area:
-                now = await surely_now(self._rows, self._now)
                 await self._move(area, now)
                 await self._clean(area, now)
         finally:

@@ -84,11 +84,12 @@ class SharedFsck:
         walk = reached.wait(self._begin(reached, is_beside=True))
         found = {_name_of(one.finding): one.finding for one in _all_of(reached, walk)}
         self.checked = walk.checked
-        if any(one.severity is not Severity.NOTE for one in found.values()):
-            reached.wait(_pause(reached))
-        for one in _all_of(
-            reached, reached.wait(self._begin(reached, is_beside=True, contents={path for _, path in found}))
-        ):
+        if all(one.severity is Severity.NOTE for one in found.values()):
+            yield from found.values()
+            return
+        reached.wait(_pause(reached))
+        again = reached.wait(self._begin(reached, is_beside=True, contents={path for _, path in found}))
+        for one in _all_of(reached, again):
             if found.pop(_name_of(one.finding), None) is not None:
                 yield one.finding
 

@@ -11,6 +11,7 @@ been asked.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from uuid import UUID
@@ -24,6 +25,7 @@ MOST_DENIED = 20_000
 AT_A_TIME = 500
 """Shares in one message."""
 _ASKED, _DENIED = b"who", b"not"
+_EPOCH = re.compile(rb"[0-9]{1,19}")
 _ID_DIGITS = 32
 
 Denials = Callable[[int, Collection[UUID]], None]
@@ -59,7 +61,7 @@ class Enquiries:
     def _hear(self, news: bytes) -> None:
         word, _, rest = news.partition(b" ")
         epoch, _, ids = rest.partition(b" ")
-        if word not in (_ASKED, _DENIED) or not epoch.isdigit() or int(epoch) == self._epoch():
+        if word not in (_ASKED, _DENIED) or not _EPOCH.fullmatch(epoch) or int(epoch) == self._epoch():
             return
         names = [name for text in ids.split(b" ", AT_A_TIME)[:AT_A_TIME] if (name := _name_of(text)) is not None]
         if word == _DENIED:
