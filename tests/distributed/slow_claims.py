@@ -11,19 +11,20 @@ from mailismus.queue.providers.distributed.identity.claims import ClaimAnswer, C
 
 
 class SlowClaims:
-    """Claims that are answered when they are told to be."""
+    """Claims that are answered when they are told to be. `are_done`: the database has carried them out before."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, are_done: bool = False) -> None:
         self.waiting: list[Deferred[None]] = []
         self.begun = 0
         claim_now, slow = Claims.claim, self
 
         async def claim(claims: Claims, share: UUID) -> ClaimAnswer:
             slow.begun += 1
+            found = await claim_now(claims, share) if are_done else None
             answered = Deferred[None]()
             slow.waiting.append(answered)
             await answered
-            return await claim_now(claims, share)
+            return found or await claim_now(claims, share)
 
         monkeypatch.setattr(Claims, "claim", claim)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import cast
 from uuid import UUID
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -173,44 +174,50 @@ def test_a_renewal_counts_from_its_begin(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not first.lease.is_sure
 
 
+@attrs.frozen
 class Answered:
-    """Claims that are all answered so."""
+    """Claims that are all answered so. `is_kept`: the lease was never void."""
+
+    is_kept: bool
 
     async def claim(self, share: UUID) -> ClaimAnswer:
         return ClaimAnswer.NONE
 
+    def are_unbroken(self, epoch: int) -> bool:
+        return self.is_kept
 
-def owning_at(elapsed: Callable[[], float], epoch: Callable[[], int]) -> tuple[Owning, HeldShare]:
+
+def owning_at(elapsed: Callable[[], float], *, is_kept: bool = True) -> tuple[Owning, HeldShare]:
     """What claims for a server, and a share in its hand."""
 
     def nothing(*told: object) -> None:
         """Nobody hears of it."""
 
     hand = Hand(nothing, nothing, nothing, nothing)
-    clock = OwnClock(lambda: 0.0, elapsed, epoch, lambda seconds: Deferred())
-    enquiries = Enquiries(hand, cast(ServerNews, None), epoch, elapsed)
-    owning = Owning(World().server().rows, cast(Claims, Answered()), hand, cast(Firing, None), enquiries, clock)
+    clock = OwnClock(lambda: 0.0, elapsed, lambda: 1, lambda seconds: Deferred())
+    enquiries = Enquiries(hand, cast(ServerNews, None), lambda: 1, elapsed)
+    claims = cast(Claims, Answered(is_kept))
+    owning = Owning(World().server().rows, claims, hand, cast(Firing, None), enquiries, clock)
     return owning, hand.share(ShareName(SharePlace("incoming", 0.0, 0), SHARE))
 
 
-def test_a_claim_that_is_answered_under_another_lease_is_none() -> None:
+def test_a_claim_that_is_answered_behind_its_lease_is_none() -> None:
     """Others may have taken over the epoch by which it was claimed."""
-    epochs = iter((1, 2))
-    owning, held = owning_at(lambda: 0.0, lambda: next(epochs))
+    owning, held = owning_at(lambda: 0.0, is_kept=False)
     assert World().wait(owning.claim(held)) is Owned.NOT
     assert not held.may_try(0.0)
 
 
 @pytest.mark.parametrize("waited_s", [CLAIM_AFTER_S - 0.1, CLAIM_AFTER_S])
 def test_a_trigger_that_waited_here_for_long_needs_a_claim(waited_s: float) -> None:
-    owning, held = owning_at(lambda: 100.0 + waited_s, lambda: 1)
+    owning, held = owning_at(lambda: 100.0 + waited_s)
     is_early = waited_s < CLAIM_AFTER_S
     assert World().wait(owning.own(held, 100.0)) is (Owned.STILL if is_early else Owned.NOW)
     assert held.basis is (Basis.NEW if is_early else Basis.CLAIM)
 
 
 def test_a_trigger_is_trusted_for_a_while_alone() -> None:
-    _, held = owning_at(lambda: 0.0, lambda: 1)
+    _, held = owning_at(lambda: 0.0)
     held.trust(100.0)
     assert held.may_try(100.0 + TRUST_S - 0.1)
     assert not held.may_try(100.0 + TRUST_S)

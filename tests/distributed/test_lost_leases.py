@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area
-from mailismus.queue.providers.distributed.identity.lease import LEASE_S
-from tests.distributed.servers import Node, Servers
+from mailismus.queue.providers.distributed.hand.owning import CLAIM_AFTER_S
+from mailismus.queue.providers.distributed.identity.lease import LEASE_S, RENEW_S
+from mailismus.queue.providers.distributed.watching import EACH_S as CLOCK_S
+from tests.distributed.servers import Node, Servers, taken_by_one
+from tests.distributed.slow_claims import SlowClaims
+from tests.distributed.test_wrong_clocks import HOURS_S
 
 
 def taken_by(servers: Servers, count: int) -> tuple[list[QueueId], Node, Node]:
@@ -79,3 +85,56 @@ def test_what_was_left_to_a_server_comes_again_when_that_is_gone(servers: Server
     one.kill()
     servers.advance(61)
     assert other.take_ids(Area.DEFERRED) == [entry]
+
+
+def claimed_without_answer(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> tuple[QueueId, Node, Node, SlowClaims]:
+    """New mail, the server that has it out and has claimed it without an answer so far, and another server."""
+    one, other = servers.start("one"), servers.start("other")
+    one.put()
+    (entry,), slow, heir = taken_by_one(one, other)
+    claims = SlowClaims(monkeypatch, are_done=True)
+    servers.advance(CLAIM_AFTER_S + 2)
+    monkeypatch.undo()
+    assert len(claims.waiting) == 1
+    return entry, slow, heir, claims
+
+
+def test_what_was_claimed_under_a_lease_that_is_void_is_not_relied_on_under_the_next(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer comes when the server knows that its lease was void, and has no other one yet."""
+    entry, slow, heir, claims = claimed_without_answer(servers, monkeypatch)
+    slow.clients.rows.fates.is_away = True
+    servers.advance(LEASE_S + 2)
+    claims.answer(1)
+    slow.clients.rows.fates.is_away = False
+    servers.advance(5)
+    assert slow.shared.parts.lease.is_sure
+    assert heir.take_ids() == [entry]
+    assert heir.may_try(entry)
+    assert not slow.may_try(entry)
+
+
+def test_so_it_is_where_a_clock_that_is_far_behind_ended_the_lease(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer comes as it gives its triggers back."""
+    entry, slow, heir, claims = claimed_without_answer(servers, monkeypatch)
+    stop, consumer = slow.shared.parts.consumers[0].stop, slow.shared.parts.consumers[0]
+
+    async def stop_and_hear() -> None:
+        claims.answer(1)
+        await stop()
+
+    monkeypatch.setattr(consumer, "stop", stop_and_hear)
+    slow.ahead_s = -HOURS_S
+    servers.advance(CLOCK_S + RENEW_S + 1)
+    assert claims.waiting == []
+    slow.ahead_s = 0.0
+    found: list[QueueId] = []
+    for _ in range(60):
+        servers.advance(1)
+        found += heir.take_ids()
+    assert slow.shared.parts.lease.is_sure
+    assert found == [entry]
+    assert not slow.may_try(entry)

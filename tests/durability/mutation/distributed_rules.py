@@ -153,8 +153,15 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
     ),
     "shared: a claim of a former epoch does not count": shared(
         "hand/owning",
-        "        if found is ClaimAnswer.OTHERS or epoch != self._clock.epoch():\n",
+        "        if found is ClaimAnswer.OTHERS or not self.has_kept(epoch):\n",
         "        if found is ClaimAnswer.OTHERS:\n",
+    ),
+    "shared: a lease is ended before its work is left to others": shared(
+        "duties",
+        "            await self._lease.release()  # first: what is being claimed is not ours any more\n"
+        '            await self._leave("The clock of this server is far behind: it leaves its work to other servers.")\n',
+        '            await self._leave("The clock of this server is far behind: it leaves its work to other servers.")\n'
+        "            await self._lease.release()\n",
     ),
     "shared: it is asked before each attempt whether it may be made": shared(
         "provider",

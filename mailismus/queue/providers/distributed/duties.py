@@ -114,8 +114,8 @@ class Duties:
     async def _keep(self) -> None:
         was_sure = self._lease.is_sure
         if not self._is_lost and self._is_behind():
+            await self._lease.release()  # first: what is being claimed is not ours any more
             await self._leave("The clock of this server is far behind: it leaves its work to other servers.")
-            await self._lease.release()
         if not self._is_lost and not await self._is_renewed():
             await self._leave("The lease of this server was void: other servers may deliver what it had.")
         if self._is_lost and not self._is_closed:

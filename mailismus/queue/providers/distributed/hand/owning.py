@@ -4,7 +4,8 @@
 - A trigger of new mail that no server had before makes the share this server's for `TRUST_S`, unless it has said before that
   it has it not. What is here longer than `CLAIM_AFTER_S` is claimed; so is everything else before it is handed out, and
   whatever moves on.
-- While the lease is not sure nothing is claimed, and no claim is relied on.
+- While the lease is not sure nothing is claimed, and no claim is relied on. What was claimed under a lease that was void as
+  the answer came is not claimed: it would be relied on under the next one.
 - What another server has claimed is left to a due row, so that its trigger can be acked: it comes again each `LEFT_FOR_S`,
   until it is over or free. All such rows of a share for one time are one row.
 - A claim is given up when the share leaves the hand and lives on. Until the database says so it counts.
@@ -91,7 +92,7 @@ class Owning:
             return Owned.STILL
         was_ours, epoch = held.basis is Basis.NEW, self._clock.epoch()
         found = await self._claims.claim(held.name.enqueue_id)
-        if found is ClaimAnswer.OTHERS or epoch != self._clock.epoch():
+        if found is ClaimAnswer.OTHERS or not self.has_kept(epoch):
             if held.basis is not Basis.NOTHING:
                 self._hand.lose(held)
             return Owned.NOT
@@ -99,7 +100,7 @@ class Owning:
         return Owned.STILL if was_ours and found is not ClaimAnswer.FREED else Owned.NOW
 
     def has_kept(self, epoch: int) -> bool:
-        """Whether no other server may have taken over what this one wrote under this epoch."""
+        """Whether no other server may have taken over what this one wrote, or claimed, under this epoch."""
         return self._claims.are_unbroken(epoch)
 
     async def leave(self, held: HeldShare, deliveries: Iterable[Delivered]) -> None:
