@@ -8,6 +8,7 @@ Modules, leaves first:
     marking     marks of acts on an entry. Pure
     decide      what an act makes of one entry. Pure
     lines       lines of the mail log. Pure
+    counted     which messages were counted. Pure
     rule        a rule for mail to come
     record      lines of the file of acts. Pure
     act_file    the file of acts

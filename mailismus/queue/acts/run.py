@@ -20,6 +20,7 @@ from twisted.internet.task import deferLater
 from mailismus.mail.ids import QueueId
 from mailismus.queue.acting import Acting
 from mailismus.queue.acts.act import Act, ActKind, ActState
+from mailismus.queue.acts.counted import Counted
 from mailismus.queue.acts.decide import CONCERNED, has_acted, is_of, settlement_of, undone
 from mailismus.queue.acts.lines import acted_line, restored_line
 from mailismus.queue.filter import named_message, parse_filter
@@ -102,6 +103,7 @@ class ActRun:
         """Why it has ended before its time; empty: it has not."""
         self._acting, self._keep, self._clock, self._throttle, self._on_change = acting, keep, clock, throttle, on_change
         self._is_undone = is_undone
+        self._counted = Counted()
         self._is_stopped = False
 
     def enter(self, state: ActState) -> None:
@@ -206,8 +208,9 @@ class ActRun:
                 is_kept = is_kept or one.area is Area.DELETED
                 removed += one.area is None
                 lines.append((restored_line if make is None else acted_line)(act, message, entry))
-            messages += has_some
-            kept_bytes += message.stored_bytes if is_kept else 0
+            if has_some and self._counted.is_new(message.spool_id):
+                messages += 1
+                kept_bytes += message.stored_bytes if is_kept else 0
         if not settlements:
             return succeed(None), lambda act: act
         settled = Deferred.fromCoroutine(self._acting.settle(page.messages, settlements, lines))
@@ -239,11 +242,12 @@ class ActRun:
         self.waiting = self._acting.awaited.count(self)
         if settlement is not None:
             self._acting.log([acted_line(self.act, message, entry)])
-            is_kept = settlement.area is Area.DELETED
+            is_new = self._counted.is_new(message.spool_id)
+            is_kept = is_new and settlement.area is Area.DELETED
             self.act = attrs.evolve(
                 self.act,
                 entries=self.act.entries + 1,
-                messages=self.act.messages + 1,
+                messages=self.act.messages + is_new,
                 removed=self.act.removed + (settlement.area is None),
                 kept_bytes=self.act.kept_bytes + (message.stored_bytes if is_kept else 0),
             )

@@ -10,11 +10,13 @@ import pytest
 from twisted.internet.defer import Deferred
 
 from mailismus.errors import StartError
+from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
 from mailismus.queue.acts.act import ActKind, ActState, Order
 from mailismus.queue.acts.act_file import ActFile
 from mailismus.queue.acts.acts import STOP_S, Acts
+from mailismus.queue.acts.counted import MOST, Counted
 from mailismus.queue.acts.marking import FOR_EVER
 from mailismus.queue.acts.run import SLICE
 from mailismus.queue.bounces import Bounces
@@ -86,6 +88,34 @@ def test_deleted_mail_is_kept_and_then_removed_for_good(world: ActWorld) -> None
     world.clock.pump([0.1] * 10)
     assert world.areas() == {}
     assert any(b": removed" in line for line in world.mail_log.lines)
+
+
+def test_a_message_of_several_slices_counts_once(world: ActWorld) -> None:
+    count = 2 * SLICE + 50
+    world.put(*(b"r%d@x.example" % number for number in range(count)))
+    act = world.order(ActKind.DELETE).act
+    assert (act.entries, act.messages, act.kept_bytes) == (count, 1, 100)
+
+
+def test_what_came_back_behind_its_slice_counts_no_message_more(world: ActWorld) -> None:
+    world.put(b"a@x.example", b"b@x.example", b"c@y.example")
+    (message,) = world.take()
+    out, *free = message.entries
+    world.manager.give_back(message, free, 0.0)
+    run = world.order(ActKind.DELETE)
+    assert (run.act.entries, run.act.messages, run.waiting) == (2, 1, 1)
+    settle(world.manager, message, [(out, LATER)])
+    world.clock.pump([0.1] * 10)
+    assert (run.act.entries, run.act.messages, run.act.kept_bytes) == (3, 1, 100)
+
+
+def test_few_messages_are_known_to_be_counted() -> None:
+    counted = Counted()
+    assert [counted.is_new(SpoolId(number)) for number in (1, 2, 1)] == [True, True, False]
+    for number in range(3, MOST + 2):
+        assert counted.is_new(SpoolId(number))
+    assert not counted.is_new(SpoolId(1))  # met behind 2
+    assert counted.is_new(SpoolId(2))
 
 
 def test_undoing_restores_what_was_deleted(world: ActWorld) -> None:
