@@ -5,13 +5,17 @@ from __future__ import annotations
 
 import pytest
 
+from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.distributed.format.due import SLOT_S
+from mailismus.queue.providers.distributed.format.tables import queue_of
+from mailismus.queue.providers.distributed.hand.owning import LEFT_FOR_S
 from mailismus.queue.providers.distributed.hand.waiting import WAIT_S
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S, RENEW_S
 from mailismus.queue.providers.distributed.watching import EACH_S as CLOCK_S
 from tests.distributed.harness import VIEW
 from tests.distributed.servers import Node, Servers
+from tests.distributed.test_enquiries import Delivery
 
 DAYS_S = 3 * 86_400.0
 HOURS_S = 3 * 3600.0
@@ -113,3 +117,41 @@ def test_a_start_with_a_clock_that_is_weeks_ahead_reads_no_slots_of_weeks(server
     fast = Node(servers, "fast", ahead_s=14 * 86_400.0)
     servers.wait(fast.queue.open())
     assert len(fast.clients.rows.fates.calls) < 2 * len(Area) * SLOTS_A_DAY
+
+
+def leave(servers: Servers, node: Node, body: bytes) -> None:
+    """A server gets a trigger of what another one has."""
+    trigger = Delivery()
+    node.shared.parts.loading.add(body, trigger)
+    servers.advance(1)
+    assert trigger.is_acked
+
+
+def test_what_two_servers_leave_to_a_third_for_the_same_time_comes_again(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the clock of the second, the time at which the first has published it is yet to come."""
+    owner = servers.start("owner")
+    owner.put()
+    (entry,) = owner.take_ids()
+    owner.defer([entry], servers.now() + 5)
+    servers.advance(7)
+    assert owner.take_ids(Area.DEFERRED) == [entry]
+    servers.advance(900)  # the row by which it waited has gone
+    right = servers.start("right")
+    queue = servers.world.broker.queues[queue_of(Area.DEFERRED.value)]
+    monkeypatch.setattr(servers.world.broker, "hand_out", lambda name: None)
+    owner.clients.broker.lose()
+    leave(servers, right, queue.waiting.pop().body)
+    slow = Node(servers, "slow", ahead_s=-LEFT_FOR_S)  # it reads the row
+    servers.wait(slow.queue.open())
+    while not queue.waiting:
+        servers.advance(1)
+    leave(servers, slow, queue.waiting.pop().body)
+    monkeypatch.undo()
+    owner.kill()
+    found: list[QueueId] = []
+    for _ in range(round(LEASE_S + 3 * LEFT_FOR_S)):
+        servers.advance(1)
+        found += [*right.take_ids(Area.DEFERRED), *slow.take_ids(Area.DEFERRED)]
+    assert found == [entry]

@@ -33,6 +33,9 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
         "        return due.kind is DueKind.GIVEN_BACK and not self._is_others(due) and due.writer != self._lease.epoch\n",
         "        return False\n",
     ),
+    "shared: what is left anew for the same time is published again": shared(
+        "due/schedule", "        row = (*due.key, due.writer)\n", "        row = (*due.key, 0)\n"
+    ),
     "shared: the browse start stops at what lives": shared(
         "browse/starts",
         "        while start < last and not await self._lives(area, start):\n",

@@ -39,15 +39,17 @@ class AreaSchedule:
         """Rows whose writers have leases."""
         self._slots: set[float] = set()
         """Slots that have rows, from `start` on."""
-        self._known: dict[float, set[tuple[float, UUID]]] = {}
-        """The rows of slots that were read, published or not: a slot is read again before it is removed."""
+        self._known: dict[float, set[tuple[float, UUID, int]]] = {}
+        """The rows of slots that were read, published or not, by their writers: a slot is read again before it is removed,
+        and what another server writes anew for the same time must be published once more."""
 
     def add(self, due: DueShare, *, is_ours: bool = True, early_at: float | None = None) -> None:
         """A row is there. `is_ours`: it is published by this server. `early_at`: not at its time, but then."""
         self._slots.add(due.slot)
+        row = (*due.key, due.writer)
         known = self._known.setdefault(due.slot, set()) if due.slot < self.read_to else None
-        if known is not None and due.key not in known:
-            known.add(due.key)
+        if known is not None and row not in known:
+            known.add(row)
             if is_ours:
                 self._publish(due, due.due_at if early_at is None else early_at)
             else:
