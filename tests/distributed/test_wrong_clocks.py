@@ -8,7 +8,7 @@ import pytest
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.providers.distributed.format.due import SLOT_S
-from mailismus.queue.providers.distributed.format.tables import queue_of
+from mailismus.queue.providers.distributed.format.tables import MAILS, queue_of
 from mailismus.queue.providers.distributed.hand.owning import LEFT_FOR_S
 from mailismus.queue.providers.distributed.hand.waiting import WAIT_S
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S, RENEW_S
@@ -117,6 +117,23 @@ def test_a_start_with_a_clock_that_is_weeks_ahead_reads_no_slots_of_weeks(server
     fast = Node(servers, "fast", ahead_s=14 * 86_400.0)
     servers.wait(fast.queue.open())
     assert len(fast.clients.rows.fates.calls) < 2 * len(Area) * SLOTS_A_DAY
+
+
+def test_a_server_whose_clock_is_behind_leaves_no_index_of_what_it_ends(servers: Servers) -> None:
+    """By its clock the rows are written yet that another one wrote a moment ago."""
+    fast = Node(servers, "fast", ahead_s=50.0)
+    servers.wait(fast.queue.open())
+    for _ in range(4):
+        fast.put()
+    fast.defer(fast.take_ids(), fast.now() + 55)
+    slow = Node(servers, "slow", ahead_s=-50.0)
+    servers.wait(slow.queue.open())
+    servers.advance(10)
+    for node in (fast, slow):
+        node.remove(taken := node.take_ids(Area.DEFERRED))
+        assert taken
+    servers.advance(1)
+    assert servers.wait(slow.clients.rows.all_rows(MAILS)) == []
 
 
 def leave(servers: Servers, node: Node, body: bytes) -> None:

@@ -36,6 +36,11 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     "shared: what is left anew for the same time is published again": shared(
         "due/schedule", "        row = (*due.key, due.writer)\n", "        row = (*due.key, 0)\n"
     ),
+    "shared: the index of a message goes whichever clock wrote it": shared(
+        "settle/settling",
+        "            until = kept_time(self._clock.now()) + CLOCKS_DIFFER_S  #",
+        "            until = kept_time(self._clock.now()) + 0.001  #",
+    ),
     "shared: the browse start stops at what lives": shared(
         "browse/starts",
         "        while start < last and not await self._lives(area, start):\n",

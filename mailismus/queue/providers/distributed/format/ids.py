@@ -13,7 +13,7 @@ _VARIANT = 0x8000_0000_0000_0000
 _TAG_BITS, _CHANCE_BITS = 30, 32
 _TIME_SHIFT = 80
 _TAG_MASK = (1 << _TAG_BITS) - 1
-CLOCKS_DIFFER_MS = 120_000
+CLOCKS_DIFFER_S = 120
 """Clocks of two servers, at most: one whose clock is a minute off the database's takes no mail."""
 
 
@@ -40,7 +40,7 @@ class ShareIds:
 
     def is_surely_after(self, name: UUID, other: UUID) -> bool:
         """Whether an id was made after another one of this server's own, by whatever server, however their clocks differ."""
-        return self.is_made_after(name, other) or _made_at_ms(name) > _made_at_ms(other) + CLOCKS_DIFFER_MS
+        return self.is_made_after(name, other) or _made_at_ms(name) > _made_at_ms(other) + CLOCKS_DIFFER_S * 1000
 
     def is_own(self, name: UUID) -> bool:
         """Whether an id was made by this server, since its start."""

@@ -30,6 +30,7 @@ from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.enqueue.plan import closed_row
 from mailismus.queue.providers.distributed.enqueue.steps import LATE_S, PAUSE_S, EnqueueClock
 from mailismus.queue.providers.distributed.format.due import SLOT_S, DueKind, due_row, due_share
+from mailismus.queue.providers.distributed.format.ids import CLOCKS_DIFFER_S
 from mailismus.queue.providers.distributed.format.marks import Marks, removed_mark
 from mailismus.queue.providers.distributed.format.share import Share, ShareName, to_signed
 from mailismus.queue.providers.distributed.format.tables import DELETED, MAILS
@@ -320,8 +321,8 @@ class ShareSettling:
         if not has_index:
             has_index = await self._surely(lambda: self._finding.has_index(share))
         if has_index:  # first: a content that is left is found, and its index with it, but not the other way
-            key = (to_signed(share.message.spool_id),)
-            await self.write_surely([Erase(MAILS, key, kept_time(self._clock.now()) + 0.001)])
+            until = kept_time(self._clock.now()) + CLOCKS_DIFFER_S  # by a clock that is ahead rows may be written yet
+            await self.write_surely([Erase(MAILS, (to_signed(share.message.spool_id),), until)])
         for _ in range(REMOVE_TRIES):
             try:
                 await self._stores.objects.remove(share.blob.key)
