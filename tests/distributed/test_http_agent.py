@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.error import ConnectionDone
 from twisted.internet.task import Clock
 from twisted.internet.testing import MemoryReactorClock, StringTransport
 from twisted.python.failure import Failure
 from twisted.web.client import URI, ResponseDone
+from twisted.web.iweb import UNKNOWN_LENGTH
 
 from mailismus.queue.providers.distributed.content.whole import WholeBody
-from mailismus.queue.providers.distributed.stores.failure import Unanswered
+from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered
 from mailismus.queue.providers.distributed.stores.http.agent import (
     ANSWER_S,
     MOST_SERVERS,
@@ -22,13 +23,18 @@ from mailismus.queue.providers.distributed.stores.http.agent import (
     StoreEndpoints,
 )
 from mailismus.queue.providers.distributed.stores.http.body import SentBody
+from mailismus.queue.providers.distributed.stores.http.s3 import S3Dialect
+from mailismus.queue.providers.distributed.stores.http.sigv4 import SigningKey
+from mailismus.queue.providers.distributed.stores.http.store import HttpObjects
 from mailismus.queue.providers.distributed.stores.objects import PIECE_BYTES
 
 
 class Answer:
     """An answer whose body a test writes."""
 
-    def __init__(self, length: int = 9) -> None:
+    code = 200
+
+    def __init__(self, length: object = 9) -> None:
         self.length = length
         self.transport = StringTransport()  # type: ignore[no-untyped-call]
         self.body: Any = None
@@ -93,6 +99,16 @@ def test_an_answer_without_an_end_is_left_and_its_end_is_not_heard(end: Exceptio
     assert answer.transport.producerState == "stopped"
     answer.end(end)
     assert len(results) == 1
+
+
+def test_the_connection_ends_of_an_object_whose_size_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would stay open, unread, until somebody collects the garbage."""
+    agent, answer, errors = HttpAgent(cast(Any, Clock()), "s3"), Answer(UNKNOWN_LENGTH), list[object]()
+    monkeypatch.setattr(HttpAgent, "ask", lambda agent, request: succeed(answer))
+    dialect = S3Dialect("http://store.example", "bucket", SigningKey("a", "b", "c"), lambda: 0.0)
+    HttpObjects(agent, dialect).get("mail/1/a").addErrback(lambda failure: errors.append(failure.value))
+    assert list(map(repr, errors)) == [repr(NotDone("s3", "the store does not tell the size"))]
+    assert answer.transport.producerState == "stopped"
 
 
 def uri_of(url: bytes) -> URI:

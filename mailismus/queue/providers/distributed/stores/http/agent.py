@@ -113,6 +113,12 @@ class HttpAgent:
             raise Unanswered(self.store, "its answer was cut off")
         return found
 
+    def leave(self, response: IResponse) -> None:
+        """Read nothing of a body: its connection ends."""
+        unread = Collected(0)
+        response.deliverBody(unread)
+        unread.leave()
+
     def close(self) -> Deferred[None]:
         """End the connections."""
         closed: Deferred[None] = self._pool.closeCachedConnections()

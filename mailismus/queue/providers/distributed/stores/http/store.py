@@ -85,6 +85,7 @@ class HttpObjects:
             try:
                 found = ReadObject(self._dialect.name, size_of(response), ANSWER_S, self._agent.reactor)
             except ValueError as error:
+                self._agent.leave(response)
                 raise NotDone(self._dialect.name, str(error)) from error
             response.deliverBody(found)
             return found
