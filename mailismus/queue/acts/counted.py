@@ -8,7 +8,7 @@ MOST = 10_000
 """Messages that are known, at most: 1 to 2 MB while the act goes on."""
 
 
-class Counted:
+class CountedMessages:
     """The messages that were met last. One that comes again behind `MOST` others, or behind a start, counts again."""
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ from twisted.internet.task import deferLater
 from mailismus.mail.ids import QueueId
 from mailismus.queue.acting import Acting
 from mailismus.queue.acts.act import Act, ActKind, ActState
-from mailismus.queue.acts.counted import Counted
+from mailismus.queue.acts.counted import CountedMessages
 from mailismus.queue.acts.decide import CONCERNED, has_acted, is_of, settlement_of, undone
 from mailismus.queue.acts.lines import acted_line, restored_line
 from mailismus.queue.filter import named_message, parse_filter
@@ -103,7 +103,7 @@ class ActRun:
         """Why it has ended before its time; empty: it has not."""
         self._acting, self._keep, self._clock, self._throttle, self._on_change = acting, keep, clock, throttle, on_change
         self._is_undone = is_undone
-        self._counted = Counted()
+        self._counted = CountedMessages()
         self._is_stopped = False
 
     def enter(self, state: ActState) -> None:

@@ -16,7 +16,7 @@ from mailismus.mail.reply import Reply
 from mailismus.queue.acts.act import ActKind, ActState, Order
 from mailismus.queue.acts.act_file import ActFile
 from mailismus.queue.acts.acts import STOP_S, Acts
-from mailismus.queue.acts.counted import MOST, Counted
+from mailismus.queue.acts.counted import MOST, CountedMessages
 from mailismus.queue.acts.marking import FOR_EVER
 from mailismus.queue.acts.run import SLICE
 from mailismus.queue.bounces import Bounces
@@ -110,7 +110,7 @@ def test_what_came_back_behind_its_slice_counts_no_message_more(world: ActWorld)
 
 
 def test_few_messages_are_known_to_be_counted() -> None:
-    counted = Counted()
+    counted = CountedMessages()
     assert [counted.is_new(SpoolId(number)) for number in (1, 2, 1)] == [True, True, False]
     for number in range(3, MOST + 2):
         assert counted.is_new(SpoolId(number))
