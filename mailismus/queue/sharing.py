@@ -1,6 +1,6 @@
 """What the servers of a shared queue have in common beside its mail: agreements, news, and what is kept for a time.
 
-*Guaranteed*: an agreement never changes. *Not guaranteed*: that news arrive, or that they arrive once; that what is kept is
+*Guaranteed*: an agreement never changes; a number is given out once. *Not guaranteed*: that news arrive, or that they arrive once; that what is kept is
 there as long as it should be. Nobody waits for either.
 """
 
@@ -14,7 +14,14 @@ from twisted.internet.defer import Deferred
 from mailismus.queue.limits import ILimits
 
 
-class ISharing(Protocol):
+class INumbers(Protocol):
+    """Numbers that all of them know things by."""
+
+    def next_number(self, name: str, above: int) -> Deferred[int]:
+        """A number of this name that no server has got, greater than `above`. Fails with `Unavailable`."""
+
+
+class ISharing(INumbers, Protocol):
     """Used behind `IOpenedQueue.begin`."""
 
     @property

@@ -26,7 +26,8 @@ def acts_of(
         return None
     file = ActFile(PosixDisk(), opened.state_path)
     throttle = WorkThrottle(WorkClocks.of_process(clock), opened.act_share)
-    acts = Acts(manager.acting, file, ThreadPool(threads, "acts"), clock, keep_of(settings), throttle)
+    worker = ThreadPool(threads, "acts")
+    acts = Acts(manager.acting, file, worker, clock, keep_of(settings), throttle, opened.sharing)
     try:
         acts.load()
     except OSError as error:

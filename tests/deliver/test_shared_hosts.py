@@ -44,6 +44,9 @@ class Cluster:
     def agreed(self, name: str) -> Deferred[bytes | None]:
         raise AssertionError("nothing is agreed on here")
 
+    def next_number(self, name: str, above: int) -> Deferred[int]:
+        raise AssertionError("nothing is numbered here")
+
     def tell(self, news: bytes) -> None:
         self.news.append(news)
         for listener in self.listeners:

@@ -60,6 +60,22 @@ def test_proposals_at_the_same_time_come_to_one(world: SharingWorld) -> None:
     assert world.wait(one) == world.wait(two)
 
 
+@pytest.mark.parametrize("fate", [Fate.DONE, Fate.UNANSWERED, Fate.NEVER, Fate.LATE])
+def test_no_two_servers_get_one_number(world: SharingWorld, fate: Fate) -> None:
+    world.servers[0].rows.fates.plan(fate, call="add")
+    first = world.wait(world.one.next_number("acts", 0))
+    world.servers[0].rows.fates.do_late()
+    world.servers[1].rows.fates.plan(fate, call="change")
+    second = world.wait(world.two.next_number("acts", 0))
+    world.servers[1].rows.fates.do_late()
+    at_once = [world.one.next_number("acts", 0), world.two.next_number("acts", 0)]
+    numbers = [first, second, *map(world.wait, at_once)]
+    assert len(set(numbers)) == 4
+    assert world.wait(world.two.next_number("other", 7)) == 8
+    assert world.wait(world.one.next_number("acts", 70)) == 71
+    assert world.wait(world.two.next_number("acts", 3)) == 72
+
+
 def test_a_database_that_is_away_agrees_on_nothing(world: SharingWorld) -> None:
     world.servers[0].rows.fates.is_away = True
     with pytest.raises(Unavailable):
@@ -68,6 +84,8 @@ def test_a_database_that_is_away_agrees_on_nothing(world: SharingWorld) -> None:
         world.wait(world.one.agreed("salt"))
     with pytest.raises(Unavailable):
         world.wait(world.one.kept())
+    with pytest.raises(Unavailable):
+        world.wait(world.one.next_number("acts", 0))
 
 
 def test_news_are_heard_by_all_that_listen(world: SharingWorld) -> None:

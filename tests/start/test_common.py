@@ -41,6 +41,9 @@ class Agreements:
     def agreed(self, name: str) -> Deferred[bytes | None]:
         return fail(Unavailable("rows: no answer")) if self.is_away else succeed(self.values.get(name))
 
+    def next_number(self, name: str, above: int) -> Deferred[int]:
+        raise AssertionError("nothing is numbered here")
+
     def tell(self, news: bytes) -> None:
         """Nobody hears."""
 

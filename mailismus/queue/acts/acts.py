@@ -18,7 +18,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.disk.worker import IWorker
-from mailismus.errors import StartError, StorageError
+from mailismus.errors import StartError, StorageError, Unavailable
 from mailismus.mail.ids import act_name
 from mailismus.queue.acting import Acting
 from mailismus.queue.acts.act import NEXT_STATES, UNDOABLE, UNFINISHED, Act, ActState, Order, new_act
@@ -29,9 +29,13 @@ from mailismus.queue.acts.rule import Rule
 from mailismus.queue.acts.rules import MOST_RULES, Rules
 from mailismus.queue.acts.run import ActRun, Keep, filter_of
 from mailismus.queue.filter import FilterError
+from mailismus.queue.sharing import INumbers
 from mailismus.queue.throttle import WorkThrottle
 
 _ENDS = frozenset((ActState.DONE, ActState.UNDONE, ActState.INTERRUPTED))
+
+NUMBERS = "acts"
+"""By which name numbers of acts are given out in a shared queue."""
 
 STOP_S = 10.0
 """Seconds that a stop waits for the slices under way."""
@@ -50,7 +54,7 @@ class KeepSettings:
 
 class Acts:
     """Acts of one queue. `worker`: one thread, for the file; `throttle`: of their work; None: they never pause for other
-    work."""
+    work; `numbers`: of a shared queue, where no two servers give one number to an act."""
 
     _log = Logger()
 
@@ -62,7 +66,9 @@ class Acts:
         clock: IReactorTime,
         settings: KeepSettings,
         throttle: WorkThrottle | None = None,
+        numbers: INumbers | None = None,
     ) -> None:
+        self._numbers = numbers
         self._throttle = throttle or WorkThrottle()
         self._acting, self._file, self._worker, self._clock, self._settings = acting, file, worker, clock, settings
         self._keeping = Keeping(acting, clock)
@@ -162,7 +168,8 @@ class Acts:
     async def begin(self, order: Order) -> ActRun:
         """Begin an act, or put a rule in force; it is durable, and goes on by itself. Raises `StartError`, `FilterError`."""
         self._refuse_trouble()
-        act = new_act(max(self._acts, default=0) + 1, order, self._acting.now())
+        act = new_act(await self._new_number(), order, self._acting.now())
+        self._refuse_trouble()
         rule = self._new_rule(act) if act.is_in_force else None
         if rule is None:
             filter_of(act)
@@ -216,9 +223,21 @@ class Acts:
 
     # within
 
+    async def _new_number(self) -> int:
+        """A number that no act has: entries tell by it whose they are. Raises `StartError`."""
+        last = max(self._acts, default=0)
+        if self._numbers is None:
+            return last + 1
+        try:
+            return await self._numbers.next_number(NUMBERS, last)
+        except Unavailable as error:
+            raise StartError(os.EX_TEMPFAIL, f"the act has no number, and was not begun: {error}") from error
+
     def _known(self, number: int) -> Act:
         if number not in self._acts:
-            raise StartError(os.EX_DATAERR, f"there is no act {act_name(number)}: mailismus queue acts lists them")
+            text = f"there is no act {act_name(number)}: mailismus queue acts lists them"
+            where = "" if self._numbers is None else "; each is on record at the server where it was given alone"
+            raise StartError(os.EX_DATAERR, text + where)
         return self._now_of(number)
 
     def _now_of(self, number: int) -> Act:

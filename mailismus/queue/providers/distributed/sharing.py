@@ -10,6 +10,7 @@ from twisted.python.failure import Failure
 
 from mailismus.errors import Unavailable
 from mailismus.queue.providers.distributed.format.tables import AGREEMENTS, DESTINATIONS
+from mailismus.queue.providers.distributed.identity.epochs import next_number
 from mailismus.queue.providers.distributed.limits.keeping import LimitKeeping
 from mailismus.queue.providers.distributed.news import ServerNews
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure, Unanswered
@@ -63,6 +64,15 @@ class ServerSharing:
             raise Unavailable(str(failure)) from failure
         value = None if row is None else row["value"]
         return value if isinstance(value, bytes) else None
+
+    def next_number(self, name: str, above: int) -> Deferred[int]:
+        return Deferred.fromCoroutine(self._next_number(name, above))
+
+    async def _next_number(self, name: str, above: int) -> int:
+        try:
+            return await next_number(self._rows, name, above)
+        except StoreFailure as failure:
+            raise Unavailable(str(failure)) from failure
 
     # news
 

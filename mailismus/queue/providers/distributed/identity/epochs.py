@@ -1,7 +1,7 @@
 """Epochs: the upper half of a spool id. Each is one server's, and is never given out twice.
 
-*Rules*: the last one is a row that is only raised, by compare and set. An answer that does not come costs an epoch, for it
-may have been raised. An epoch is used when its own row is durable: it leads from a spool id to the slice in which its
+*Rules*: the last one is a row that is only raised, by compare and set; so is the last number of an act. An answer that does
+not come costs an epoch, for it may have been raised. An epoch is used when its own row is durable: it leads from a spool id to the slice in which its
 messages begin.
 """
 
@@ -39,6 +39,27 @@ class Epoch:
         return SpoolId((self.number << COUNTER_BITS) | self._used)
 
 
+async def next_number(rows: IRows, name: str, above: int = 0) -> int:
+    """A number of this name that nobody has got, greater than `above`. Raises `NotDone`."""
+    for _ in range(TRIES):
+        row = await rows.row(SPIDS, (name,))
+        try:
+            if row is None:
+                if await rows.add(SPIDS, (name,), {"epoch": above + 1}) is None:
+                    return above + 1
+                continue
+            last = row["epoch"]
+            assert isinstance(last, int)
+            number = max(last, above) + 1
+            if number >= MOST_EPOCHS:
+                raise NotDone("rows", "all numbers are used up")
+            if await rows.change(SPIDS, (name,), {"epoch": number}, {"epoch": last}) is None:
+                return number
+        except Unanswered:
+            continue  # what was raised is not used by anyone
+    raise NotDone("rows", f"no number after {TRIES} tries")
+
+
 class Epochs:
     """Claims epochs for one server. `now`: UTC seconds."""
 
@@ -49,31 +70,13 @@ class Epochs:
 
     async def claim(self, slice_start: float) -> Epoch:
         """A new epoch. Raises `NotDone`."""
-        number = await self._raise()
+        number = await next_number(self._rows, LAST)
         now = self._now()
         cells: Row = {"server": self._server, "claimed_at": now, "slice_start": slice_start}
         row = Put(EPOCHS, (number,), cells, now)
         await self._write(row)
         self.last_row = row
         return Epoch(number, slice_start)
-
-    async def _raise(self) -> int:
-        for _ in range(TRIES):
-            row = await self._rows.row(SPIDS, (LAST,))
-            try:
-                if row is None:
-                    if await self._rows.add(SPIDS, (LAST,), {"epoch": 1}) is None:
-                        return 1
-                    continue
-                last = row["epoch"]
-                assert isinstance(last, int)
-                if last + 1 >= MOST_EPOCHS:
-                    raise NotDone("rows", "all epochs are used up")
-                if await self._rows.change(SPIDS, (LAST,), {"epoch": last + 1}, {"epoch": last}) is None:
-                    return last + 1
-            except Unanswered:
-                continue  # what was raised is not used by anyone
-        raise NotDone("rows", f"no epoch after {TRIES} tries")
 
     async def _write(self, put: Put) -> None:
         for _ in range(TRIES):
