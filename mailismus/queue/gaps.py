@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 import attrs
 
 from mailismus.queue.interface import Gap
+
+ELSEWHERE = "another server has it under way"
+"""The reason of entries of a shared queue that an act of this server leaves alone. They are well."""
 
 
 class Gaps:
@@ -29,6 +33,11 @@ class Gaps:
     def all(self) -> tuple[Gap, ...]:
         """Return all gaps."""
         return tuple(self._found.values())
+
+
+def status_of(gaps: Iterable[Gap]) -> int:
+    """The exit code of an answer with these gaps: 75 where the same command may find all soon, else 74."""
+    return os.EX_TEMPFAIL if all(gap.reason == ELSEWHERE for gap in gaps) else os.EX_IOERR
 
 
 def gap_of(what: str, path: str, error: OSError) -> Gap:

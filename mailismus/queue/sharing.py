@@ -1,7 +1,7 @@
 """What the servers of a shared queue have in common beside its mail: agreements, news, and what is kept for a time.
 
-*Guaranteed*: an agreement never changes; a number is given out once. *Not guaranteed*: that news arrive, or that they arrive once; that what is kept is
-there as long as it should be. Nobody waits for either.
+*Guaranteed*: an agreement never changes; a number is given out once. *Not guaranteed*: that news arrive, or that they arrive
+once; that what is kept is there as long as it should be. Nobody waits for either.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from mailismus.admin.server.acting import begin_acting
 from mailismus.admin.server.answers import LookableQueue, VerbAnswer
 from mailismus.errors import StartError
 from mailismus.queue.acts.acts import Acts
+from mailismus.queue.gaps import status_of
 from mailismus.queue.provider import IOpenedQueue
 from mailismus.queue.reactor import QueueReactor
 from mailismus.queue.turning import TurnedReactor
@@ -84,7 +85,7 @@ class StoppedSession:
             if answer is not None:
                 answer.close()
         if answer.gaps:
-            raise StartError(os.EX_IOERR, left_out(answer.gaps.all()))
+            raise StartError(status_of(answer.gaps.all()), left_out(answer.gaps.all()))
 
     def _opened(self) -> StoppedActing:
         if self._acting is None:

@@ -32,6 +32,7 @@ from mailismus.admin.protocol.wire import (
 from mailismus.admin.render.listing import reason_of
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
+from mailismus.queue.gaps import ELSEWHERE, status_of
 from mailismus.queue.interface import Area, AreaCount, Entry, Gap, Message, Summary
 from mailismus.queue.waiting import Waiting
 from tests.admin.samples import bounced, deferred, incoming, message
@@ -176,6 +177,16 @@ def test_gaps_survive_and_stand_in_an_error_that_an_older_client_understands() -
         "1 directory (Input/output error: /q/\u20acx); look at the disk, and at owner and mode of the files"
     )
     assert left_out([Gap("directory", "x", 2, "/q")]).count("2 directories (x: /q and 1 more)") == 1
+
+
+def test_what_another_server_has_in_hand_is_no_fault_of_a_disk() -> None:
+    elsewhere, unread = Gap("entry", ELSEWHERE, 2, "0000000400000006"), Gap("cluster", "Permission denied", 1, "/q/1-1.mqc")
+    assert left_out([elsewhere]) == (
+        "left alone: 2 entries (another server has it under way: 0000000400000006 and 1 more); give the command again once "
+        "that has ended, or give it at that server"
+    )
+    assert left_out([elsewhere, unread]) == f"{left_out([unread])}; {left_out([elsewhere])}"
+    assert [status_of(gaps) for gaps in ([elsewhere], [unread], [elsewhere, unread])] == [75, 74, 74]
 
 
 def test_an_answer_without_gaps_ends_as_it_always_did() -> None:

@@ -12,6 +12,7 @@ from twisted.python.failure import Failure
 from mailismus.queue.providers.distributed.format.tables import TABLES
 from mailismus.queue.providers.distributed.stores.cassandra import statements
 from mailismus.queue.providers.distributed.stores.cassandra.client import CassandraRows
+from mailismus.queue.providers.distributed.stores.cassandra.refusals import why_not_connected
 from mailismus.queue.providers.distributed.stores.cassandra.session import CassandraAccess, CassandraSession, failure_of
 from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered
 from tests.distributed.services import packages
@@ -46,6 +47,19 @@ def test_a_write_without_an_answer_may_be_done_and_says_nothing_of_room() -> Non
     failure = failure_of(OperationTimedOut(), may_be_done=False)
     assert isinstance(failure, Unanswered)
     assert not failure.is_full
+
+
+def test_why_no_connection_was_made_is_said_of_each_node() -> None:
+    from cassandra import AuthenticationFailed, OperationTimedOut
+    from cassandra.cluster import NoHostAvailable
+
+    refused = ConnectionRefusedError(111, "Tried connecting to [('127.0.0.1', 9)]. Last error: Connection refused")
+    failures = {"a:9": refused, "b:9": AuthenticationFailed("Bad credentials"), "c:9": OperationTimedOut("Timed out (5 s)")}
+    error = NoHostAvailable("Unable to connect to any servers", failures)
+    assert why_not_connected(error, "dc") == "a:9: Connection refused; b:9: Bad credentials; c:9: Timed out (5 s)"
+    elsewhere = why_not_connected(NoHostAvailable("Unable to connect to any servers", ["192.0.2.1"]), "dc2")
+    assert elsewhere.startswith("no node of datacenter dc2 at 192.0.2.1: look at <cassandra datacenter>")
+    assert why_not_connected(ValueError("no  such\nthing"), "dc") == "no such thing"
 
 
 class Driver:

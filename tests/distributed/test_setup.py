@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-import pytest
+from types import SimpleNamespace
+from typing import Any, cast
 
+import attrs
+import pytest
+from twisted.internet.defer import Deferred, succeed
+
+from mailismus.config.values.services import CassandraSettings, ServiceLogin
+from mailismus.errors import StartError
 from mailismus.queue.providers.distributed.format.tables import DEAD, QUEUES, TABLES
+from mailismus.queue.providers.distributed.fsck.alone import count_servers
+from mailismus.queue.providers.distributed.setting_up import make_keyspace
 from mailismus.queue.providers.distributed.setup import missing_things, set_up
 from mailismus.queue.providers.distributed.stores.failure import NotDone
 from tests.distributed.models.fates import Fate
@@ -56,3 +65,47 @@ def test_the_names_of_tables_and_columns_are_those_of_the_database() -> None:
             assert name == name.lower()
         assert len(set(names)) == len(names)
     assert len({table.name for table in TABLES}) == len(TABLES)
+
+
+def test_a_check_of_what_was_never_set_up_says_so() -> None:
+    world = SetupWorld()
+    reached = SimpleNamespace(stores=world.one.stores, elapsed=world.clock.seconds)
+    with pytest.raises(StartError, match="make them once: mailismus queue setup") as refused:
+        world.wait(count_servers(cast(Any, reached)))
+    assert refused.value.status == 78
+    world.set_up()
+    assert world.wait(count_servers(cast(Any, reached))) == 0
+
+
+@attrs.define
+class Keyspaces:
+    """A database of so many nodes."""
+
+    nodes: int
+    made: list[tuple[str, int]] = attrs.field(factory=list)
+
+    def has_keyspace(self) -> Deferred[bool]:
+        return succeed(bool(self.made))
+
+    def count_nodes(self) -> Deferred[int]:
+        return succeed(self.nodes)
+
+    def make_keyspace(self, datacenter: str, replication: int) -> Deferred[None]:
+        self.made.append((datacenter, replication))
+        return succeed(None)
+
+
+def keyspace_of(replication: int) -> CassandraSettings:
+    return CassandraSettings((("127.0.0.1", 9042),), "dc", "mail", replication, ServiceLogin("", None, ""))
+
+
+def test_a_keyspace_is_made_once_with_no_more_copies_than_nodes() -> None:
+    world, rows = SetupWorld(), Keyspaces(nodes=1)
+    with pytest.raises(
+        StartError, match=r"replication of <cassandra> is 3: write at most 1, .* in datacenter dc"
+    ) as refused:
+        world.wait(make_keyspace(rows, keyspace_of(3)))
+    assert (refused.value.status, refused.value.setting) == (78, "mta/queue/cassandra/@replication")
+    assert world.wait(make_keyspace(rows, keyspace_of(1))) == ["keyspace mail"]
+    assert world.wait(make_keyspace(rows, keyspace_of(3))) == []
+    assert rows.made == [("dc", 1)]

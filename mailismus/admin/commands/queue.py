@@ -41,6 +41,7 @@ from mailismus.errors import StartError, StorageError
 from mailismus.mail.ids import SpoolId, parse_queue_id, parse_spool_id, spool_name
 from mailismus.observe.amounts import moment
 from mailismus.queue.filter import parse_subject
+from mailismus.queue.gaps import status_of
 
 if TYPE_CHECKING:
     from mailismus.admin.render.screen import ScreenListing
@@ -52,15 +53,15 @@ _WIDTH = 80
 
 
 def obey(command: Command, source: QueueSource, arguments: argparse.Namespace, out: TextIO) -> None:
-    """Run a command to its end, and close the source. Raises `StartError` (74) after the output if a part of the queue could
-    not be read: an incomplete answer never looks complete."""
+    """Run a command to its end, and close the source. Raises `StartError` (74 or 75) after the output if a part of the queue
+    was left out: an incomplete answer never looks complete."""
     try:
         command.run(source, arguments, out)
         out.flush()
     finally:
         source.close()
     if source.gaps:
-        raise StartError(os.EX_IOERR, left_out(source.gaps))
+        raise StartError(status_of(source.gaps), left_out(source.gaps))
 
 
 def _fill_list(parser: argparse.ArgumentParser) -> None:
@@ -234,7 +235,7 @@ def _spool_id_of(text: str) -> SpoolId:
 
 def _no_such(text: str, source: QueueSource) -> StartError:
     if source.gaps:
-        return StartError(os.EX_IOERR, f"{text}: not found; {left_out(source.gaps)}")
+        return StartError(status_of(source.gaps), f"{text}: not found; {left_out(source.gaps)}")
     what = "no such recipient of a message is" if "-" in text else "no such message is"
     return StartError(os.EX_DATAERR, f"{text}: {what} in the queue; it was delivered or returned, or never came")
 

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from mailismus.queue.gaps import ELSEWHERE
 from mailismus.queue.interface import Gap
 
 
 def left_out(gaps: Iterable[Gap]) -> str:
     """Return one line: the entries that are missing from an answer, the reason, and the action."""
-    said = "; ".join(map(_said, gaps))
-    return f"some of the queue can't be read, and is left out: {said}; look at the disk, and at owner and mode of the files"
+    unread: list[str] = []
+    elsewhere: list[str] = []
+    for gap in gaps:
+        (elsewhere if gap.reason == ELSEWHERE else unread).append(_said(gap))
+    lines = []
+    if unread:
+        lines.append(f"some of the queue can't be read, and is left out: {'; '.join(unread)}")
+        lines.append("look at the disk, and at owner and mode of the files")
+    if elsewhere:
+        lines.append(f"left alone: {'; '.join(elsewhere)}")
+        lines.append("give the command again once that has ended, or give it at that server")
+    return "; ".join(lines)
 
 
 def _said(gap: Gap) -> str:

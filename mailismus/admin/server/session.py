@@ -49,6 +49,7 @@ from mailismus.config.values.effective import Effective
 from mailismus.errors import Corrupt, StorageError
 from mailismus.mail.injected import Injected
 from mailismus.queue.acts.acts import Acts
+from mailismus.queue.gaps import status_of
 
 REQUEST_TIMEOUT_S = 30.0
 """Time for the whole request to arrive."""
@@ -269,7 +270,7 @@ class AdminSession(Protocol):
         self._progress()
         if lines is None:
             gaps = self._answer.gaps.all() if self._answer is not None else ()
-            self._finish(encode_end(gaps, os.EX_IOERR))
+            self._finish(encode_end(gaps, status_of(gaps)))
         elif lines:
             self._end_silence()
             self._write(b"".join(lines))

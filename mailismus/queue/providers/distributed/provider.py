@@ -27,6 +27,7 @@ from mailismus.errors import StartError, Unavailable
 from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.commits import commit_deferred
 from mailismus.queue.content import IContent, IDraft
+from mailismus.queue.gaps import ELSEWHERE
 from mailismus.queue.interface import (
     Area,
     CommitListener,
@@ -284,7 +285,7 @@ class DistributedQueue:
             hand.put_back([one for message in ours for one in message.queue_ids() if one not in here])
             raise failures[0]
         others = [
-            Gap("entry", "another server has it under way", len(message.entries), f"{message.spool_id:016X}")
+            Gap("entry", ELSEWHERE, len(message.entries), f"{message.spool_id:016X}")
             for message, is_ours in zip(found.messages, are_ours, strict=True)
             if not is_ours
         ]

@@ -12,17 +12,23 @@ import socket
 from mailismus.config.values.settings import QueueSettings
 from mailismus.disk.posix import PosixDisk
 from mailismus.queue.fsck.refusals import refuse_other_than_directories, refuse_other_user
+from mailismus.queue.providers.distributed.format.tables import TABLES
 from mailismus.queue.providers.distributed.format.version import SERVER, STATE
 from mailismus.queue.providers.distributed.fsck.repairs import CORRUPT
 from mailismus.queue.providers.distributed.identity.gate import refuse_shut
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.opening import OwnPlace, open_place
 from mailismus.queue.providers.distributed.reaching import IReached
+from mailismus.queue.providers.distributed.setup import not_set_up
 from mailismus.queue.providers.distributed.stopped.alone import AloneLease
 
 
 async def count_servers(reached: IReached) -> int:
-    """How many servers serve the queue; 0 too where a command has it for itself. Raises `NotDone`."""
+    """How many servers serve the queue; 0 too where a command has it for itself. Raises `StartError` (78) where its tables
+    are not there, `NotDone`."""
+    missing = await reached.stores.rows.missing(TABLES)
+    if missing:
+        raise not_set_up([f"table {name}" for name in missing])
     owners = await ServerLease(reached.stores.rows, "", reached.elapsed).others()
     return 0 if any(owner < 0 for owner in owners) else len(owners)
 

@@ -1,8 +1,8 @@
 """Epochs: the upper half of a spool id. Each is one server's, and is never given out twice.
 
 *Rules*: the last one is a row that is only raised, by compare and set; so is the last number of an act. An answer that does
-not come costs an epoch, for it may have been raised. An epoch is used when its own row is durable: it leads from a spool id to the slice in which its
-messages begin.
+not come costs an epoch, for it may have been raised. An epoch is used when its own row is durable: it leads from a spool
+id to the slice in which its messages begin.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ Modules, bottom first:
     failure     how a call of a store may fail: not done, or unanswered
     together    calls that are under way at the same time
     in_time     a call that is given up at a time
+    quiet       connections without a line in the log
     broker      `IBroker`: queues of triggers
     rows        `IRows`: partitions of rows, by key
     objects     `IObjects`: contents, by key

@@ -41,6 +41,17 @@ class CassandraRows:
         statement = f"CREATE KEYSPACE IF NOT EXISTS {self._keyspace} WITH replication = {options}"
         return Deferred.fromCoroutine(self._run(statement))
 
+    def has_keyspace(self) -> Deferred[bool]:
+        """Whether it is there. Fails with `NotDone`."""
+        return Deferred.fromCoroutine(self._has_keyspace())
+
+    async def _has_keyspace(self) -> bool:
+        return bool(await self._session.read(statements.SELECT_KEYSPACE, [self._keyspace]))
+
+    def count_nodes(self) -> Deferred[int]:
+        """How many nodes the datacenter has, up or not. Fails with `NotDone`."""
+        return Deferred.fromCoroutine(self._session.count_nodes())
+
     def remove_keyspace(self) -> Deferred[None]:
         """Remove the keyspace with everything in it. Fails with `NotDone`."""
         return Deferred.fromCoroutine(self._run(f"DROP KEYSPACE IF EXISTS {self._keyspace}"))

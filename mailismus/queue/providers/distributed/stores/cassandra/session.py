@@ -17,6 +17,7 @@ from twisted.internet.defer import Deferred, DeferredLock
 
 from mailismus.disk.worker import IWorker
 from mailismus.queue.providers.distributed.stores.cassandra.asking import Asking, NoAnswer, Rows, RowsReactor
+from mailismus.queue.providers.distributed.stores.cassandra.refusals import why_not_connected
 from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered, reason_of
 from mailismus.queue.providers.distributed.stores.libraries import load
 
@@ -97,6 +98,11 @@ class CassandraSession:
         except NoAnswer as error:
             raise NotDone(STORE, reason_of(error)) from error
 
+    async def count_nodes(self) -> int:
+        """How many nodes the datacenter has, up or not. Raises `NotDone`."""
+        await self.connect()
+        return sum(host.datacenter == self._access.datacenter for host in self._cluster.metadata.all_hosts())
+
     async def connect(self) -> None:
         """Connect, if that was not done. The driver connects again by itself. Raises `NotDone`."""
         if self._session is not None:
@@ -123,7 +129,8 @@ class CassandraSession:
             session = await self._worker.run(cluster.connect)
         except Exception as error:
             await self._worker.run(cluster.shutdown)
-            self._failed_at, self._failure = self._reactor.seconds(), reason_of(error)
+            self._failed_at = self._reactor.seconds()
+            self._failure = why_not_connected(error, self._access.datacenter)
             raise NotDone(STORE, self._failure) from error
         self._failed_at = None
         self._cluster, self._session = cluster, session

@@ -24,6 +24,10 @@ def full_name(keyspace: str, table: str) -> str:
     return f"{_quoted(keyspace)}.{_quoted(table)}"
 
 
+SELECT_KEYSPACE = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?"
+"""A keyspace, if it is there. Value: its name."""
+
+
 SELECT_TABLES = "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?"
 """The tables of a keyspace, none where it is not there. Value: its name."""
 

@@ -23,6 +23,7 @@ from zope.interface import implementer
 from mailismus.queue.providers.distributed.stores.failure import NotDone, Unanswered, reason_of
 from mailismus.queue.providers.distributed.stores.http.body import Collected, SentBody
 from mailismus.queue.providers.distributed.stores.objects import IBody
+from mailismus.queue.providers.distributed.stores.quiet import QuietEndpoint
 
 CONNECT_S = 5.0
 ANSWER_S = 10.0
@@ -64,7 +65,7 @@ class StoreEndpoints:
         return known
 
     def _endpoint(self, uri: URI) -> IStreamClientEndpoint:
-        plain = HostnameEndpoint(self._reactor, uri.host, uri.port, timeout=CONNECT_S)
+        plain = QuietEndpoint(HostnameEndpoint(self._reactor, uri.host, uri.port, timeout=CONNECT_S))
         if uri.scheme == b"http":
             return plain
         if uri.scheme == b"https":
@@ -92,7 +93,8 @@ class HttpAgent:
         try:
             return await asked
         except (ConnectError, DNSLookupError) as error:
-            raise NotDone(self.store, f"can't be reached: {_reason(error)}") from error
+            place = "/".join(request.url.split("/", 3)[:3])
+            raise NotDone(self.store, f"{place} can't be reached: {_reason(error)}") from error
         except TimeoutError as error:
             raise Unanswered(self.store, NO_ANSWER) from error
         except Exception as error:

@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 UNKNOWN = 401
 """The store does not know the credentials of a request (any more): it is made once again, with new ones."""
+FORBIDDEN = (UNKNOWN, 403)
+LOOK_AT = ": the store refuses this user: look at username, passwordfile, region and bucket of <objects>"
 
 
 class IDialect(Protocol):
@@ -56,13 +58,13 @@ class HttpObjects:
     async def _make(self) -> None:
         await self._read_only(self._done("PUT", "", ok=(200, 201, 202, 409)))
         if not await self._is_there():
-            raise NotDone(self._dialect.name, "the bucket belongs to somebody else")
+            raise NotDone(self._dialect.name, "the bucket was made, and is not there")
 
     def is_there(self) -> Deferred[bool]:
         return Deferred.fromCoroutine(self._is_there())
 
     async def _is_there(self) -> bool:
-        return await self._read_only(self._done("HEAD", "", ok=(200, 204, 404, 403))) in (200, 204)
+        return await self._read_only(self._done("HEAD", "", ok=(200, 204, 404))) in (200, 204)
 
     def put(self, key: str, body: IBody) -> Deferred[None]:
         return Deferred.fromCoroutine(self._put(key, body))
@@ -144,4 +146,4 @@ class HttpObjects:
             return NotDone(self._dialect.name, text, is_full=True)
         if may_be_done and response.code >= 500:
             return Unanswered(self._dialect.name, text)
-        return NotDone(self._dialect.name, text)
+        return NotDone(self._dialect.name, text + (LOOK_AT if response.code in FORBIDDEN else ""))

@@ -78,7 +78,7 @@ class SwiftDialect:
         found = [response.headers.getRawHeaders(name) or [""] for name in ("X-Storage-Url", "X-Auth-Token")]
         (address, *_), (token, *_) = found
         if response.code not in (200, 204) or not address or not token:
-            raise NotDone(self.name, f"no token: {response.code}")
+            raise NotDone(self.name, f"no token: {response.code}: look at username and passwordfile of <objects>")
         # The store may name itself as it sees itself: behind a balancer its own address is of no use.
         return _Token(self._url + "/" + address.partition("://")[2].partition("/")[2], token)
 

@@ -3,6 +3,7 @@
 Queues are quorum queues, without a limit of deliveries: RabbitMQ counts lost connections too, and would throw healthy mail
 away. Modules, bottom first:
 
+    guarding    why the broker refused a connection
     connection  the connection, made when it is needed
     confirming  publishes and their confirms
     consuming   consumers

@@ -19,6 +19,8 @@ from twisted.internet.ssl import Certificate, optionsForClientTLS, trustRootFrom
 
 from mailismus.queue.providers.distributed.stores.failure import NotDone, reason_of
 from mailismus.queue.providers.distributed.stores.libraries import load
+from mailismus.queue.providers.distributed.stores.quiet import QuietEndpoint
+from mailismus.queue.providers.distributed.stores.rabbitmq.guarding import GuardedProtocol
 
 STORE = "rabbitmq"
 CONNECT_S = 5.0
@@ -129,19 +131,19 @@ class RabbitConnection:
         )
         adapter = load("pika", "adapters", "twisted_connection")
         protocol = adapter.TwistedProtocolConnection(parameters, custom_reactor=self._reactor)
-        ready = protocol.ready
+        ready, guard = protocol.ready, GuardedProtocol(protocol, load("pika", "exceptions").ProtocolSyntaxError)
         endpoint: IStreamClientEndpoint = HostnameEndpoint(self._reactor, host, port, timeout=CONNECT_S)
         if access.ca:
             roots = trustRootFromCertificates([Certificate.loadPEM(access.ca)])
             endpoint = wrapClientTLS(optionsForClientTLS(host, trustRoot=roots), endpoint)
-        await connectProtocol(endpoint, protocol)
+        await connectProtocol(QuietEndpoint(endpoint), guard)
         try:
             await within(self._reactor, ready, CONNECT_S)
             # pika gives its own connection, which hears the broker's words, with a channel alone.
             channel = await within(self._reactor, protocol.channel(), CONNECT_S)
-        except Exception:
+        except Exception as error:
             protocol.transport.abortConnection()
-            raise
+            raise guard.refusal or error from None
         self._hear(channel.connection)
         channel.close()
         return protocol
