@@ -1,13 +1,22 @@
-"""Bounces whose batch was answered late: their maker has them only under the lease under which it made them."""
+"""Bounces whose batch was answered late: their maker has them only under the lease under which it made them, and not where
+they moved once more."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
+from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.providers.distributed.enqueue.steps import LATE_S
+from mailismus.queue.providers.distributed.format.tables import DELETED
 from mailismus.queue.providers.distributed.hand.owning import CLAIM_AFTER_S
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S, SURE_S
+from mailismus.queue.providers.distributed.settle.plan import HEIR_S
+from mailismus.queue.providers.distributed.stores.rows import Write
 from tests.contracts.bench import NO_REPLY
 from tests.distributed.models.fates import Fate
 from tests.distributed.servers import Node, Servers, taken_by_one
@@ -72,3 +81,30 @@ def test_a_bounce_that_its_maker_has_left_to_others_comes_to_it_where_there_are_
     servers.advance(LEASE_S + 10)
     maker.clients.rows.fates.is_away = False
     assert taken_within(servers, maker, 150) == [entry]
+
+
+def test_what_moved_into_the_present_slice_as_the_answer_was_late_is_not_kept_too(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another server would have it by its due row, and both would report it."""
+    one, two = servers.start("one"), servers.start("two")
+    one.put()
+    (entry,), maker, other = taken_by_one(one, two)
+    servers.advance(CLAIM_AFTER_S + 2)
+    write = maker.clients.rows.write
+
+    def write_late(writes: Sequence[Write]) -> Deferred[None]:
+        if DELETED.name not in {write.table.name for write in writes}:
+            return write(writes)
+        monkeypatch.undo()
+        return deferLater(servers.clock, LATE_S + 5, write, writes)
+
+    monkeypatch.setattr(maker.clients.rows, "write", write_late)
+    maker.queue.commit((), [Settlement(entry, Area.BOUNCES, maker.now(), 1, NO_REPLY)])
+    servers.advance(LATE_S + 10)
+    found: list[QueueId] = []
+    for _ in range(round(2 * HEIR_S)):
+        found += [*maker.take_ids(Area.BOUNCES), *other.take_ids(Area.BOUNCES)]
+        servers.advance(1)
+    assert found == [entry]
+    assert [maker.may_try(entry), other.may_try(entry)].count(True) == 1

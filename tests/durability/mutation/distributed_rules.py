@@ -76,6 +76,11 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "        return lease.is_sure and hand.may_try(spool_id, terms.elapsed())\n",
         "        return hand.may_try(spool_id, terms.elapsed())\n",
     ),
+    "shared: a bounce that moved once more is not kept": shared(
+        "settle/settling",
+        "            else:\n                self._keep_bounces(batch, lost)\n",
+        "            self._keep_bounces(batch, lost)\n",
+    ),
     "shared: a bounce made under a void lease is not kept": shared(
         "settle/settling", " and numbers and self._owning.has_kept(due.writer):\n", " and numbers:\n"
     ),

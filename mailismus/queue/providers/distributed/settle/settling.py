@@ -6,8 +6,8 @@
 that one's, and this outcome is forgotten. What has ended is written all the same, and does not wait for claims. Behind each
 batch the marks are read: what does not count against an outcome of another server is ended (`rivals`). A batch that is not
 answered is repeated, the same, as long as the server runs. Where its answer took longer than `LATE_S`, what went on moves
-once more, into the present slice. The content goes when the message is over by a durable mark, and the trigger is acked
-behind that.
+once more, into the present slice, and no bounce of it is kept here: due rows bring them back. The content goes when the
+message is over by a durable mark, and the trigger is acked behind that.
 """
 
 from __future__ import annotations
@@ -236,9 +236,10 @@ class ShareSettling:
             for held in touched:
                 held.split()
             self._firing.add(batch.due)
-            self._keep_bounces(batch, lost)
             if late:
                 await self._carry(batch.shares)
+            else:
+                self._keep_bounces(batch, lost)
         for held in touched:
             if held.heir is not None and not held.left:
                 self._firing.forget(held.heir)
