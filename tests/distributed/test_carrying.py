@@ -25,6 +25,7 @@ from mailismus.queue.providers.distributed.format.tables import (
     queue_of,
 )
 from mailismus.queue.providers.distributed.settle.settling import ShareSettling
+from mailismus.queue.providers.distributed.view.change import reading_view
 from tests.contracts.bench import CONTENT, LATER_REPLY, Bench, addresses
 from tests.distributed.harness import VIEW, ModelHarness
 from tests.distributed.models.fates import Fate
@@ -224,7 +225,7 @@ def test_without_a_lease_that_is_sure_a_turn_is_none() -> None:
         moved.append(clock.seconds())
 
     starts, settling = cast(Starts, Empty()), cast(ShareSettling, None)
-    Carrying(starts, settling, lambda: VIEW, lambda: is_sure, clock.seconds, move_starts, clock).start()
+    Carrying(starts, settling, lambda: reading_view([VIEW]), lambda: is_sure, clock.seconds, move_starts, clock).start()
     for _ in range(5):
         clock.advance(LOOK_S)
     assert moved == []

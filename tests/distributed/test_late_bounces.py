@@ -97,7 +97,7 @@ def test_what_moved_into_the_present_slice_as_the_answer_was_late_is_not_kept_to
         if DELETED.name not in {write.table.name for write in writes}:
             return write(writes)
         monkeypatch.undo()
-        return deferLater(servers.clock, LATE_S + 5, write, writes)
+        return deferLater(servers.clock, LATE_S + 5).addCallback(lambda _: write(writes))
 
     monkeypatch.setattr(maker.clients.rows, "write", write_late)
     maker.queue.commit((), [Settlement(entry, Area.BOUNCES, maker.now(), 1, NO_REPLY)])

@@ -14,7 +14,7 @@ from mailismus.mail.ids import SpoolId
 from mailismus.queue.providers.distributed.format.slices import bucket_of, slice_start
 from mailismus.queue.providers.distributed.format.tables import VIEW_HISTORY
 from mailismus.queue.providers.distributed.stores.failure import NotDone
-from mailismus.queue.providers.distributed.view.change import ViewSettings, reading_view, refusal_of
+from mailismus.queue.providers.distributed.view.change import ReadingView, ViewSettings, reading_view, refusal_of
 from mailismus.queue.providers.distributed.view.history import ViewHistory
 from tests.distributed.models.fates import Fate
 from tests.distributed.models.rows import ModelRows
@@ -59,7 +59,7 @@ def test_rows_of_every_setting_that_was_allowed_are_found(asked: list[tuple[int,
     reading = reading_view(history)
     for view in history:
         start = slice_start(at, view.slice_window_s)
-        assert start <= at < start + view.slice_window_s
+        assert start <= at < start + view.slice_window_s <= start + reading.longest_window_s
         assert slice_start(start, reading.slice_window_s) == start
         assert bucket_of(SpoolId(spool_id), view.bucket_count) < reading.bucket_count
 
@@ -93,10 +93,10 @@ def test_an_allowed_change_is_a_new_version_and_readers_see_all_of_them() -> Non
     world.adopt(HOUR)
     half, more = ViewSettings(1800, 3, 1), ViewSettings(1800, 5, 9)
     known = world.adopt(half)
-    assert (known, reading_view(known), world.count) == ([HOUR, half], half, 2)
+    assert (known, reading_view(known), world.count) == ([HOUR, half], ReadingView(1800, 3, 3600), 2)
     known = world.adopt(more)
-    assert (known, reading_view(known), world.count) == ([HOUR, half, more], more, 3)
-    assert reading_view(world.adopt(ViewSettings(600, 5, 9))) == ViewSettings(600, 5, 9)
+    assert (known, reading_view(known), world.count) == ([HOUR, half, more], ReadingView(1800, 5, 3600), 3)
+    assert reading_view(world.adopt(ViewSettings(600, 5, 9))) == ReadingView(600, 5, 3600)
 
 
 def test_a_change_that_would_lose_rows_is_refused_with_78() -> None:

@@ -51,8 +51,18 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     ),
     "shared: the browse start stays behind the present slice": shared(
         "browse/starts",
-        "        last = slice_start(now - window - GRACE_S, window)\n",
+        "        last = slice_start(now - longest - GRACE_S, window)\n",
         "        last = slice_start(now + window, window)\n",
+    ),
+    "shared: the browse start stays behind slices of former settings": shared(
+        "browse/starts",
+        "        last = slice_start(now - longest - GRACE_S, window)\n",
+        "        last = slice_start(now - window - GRACE_S, window)\n",
+    ),
+    "shared: the clean-up removes all rows of slices of former settings": shared(
+        "browse/starts",
+        "            end, late = start + self._view().longest_window_s + LATE_S, now + LATE_S\n",
+        "            end, late = start + window + LATE_S, now + LATE_S\n",
     ),
     "shared: the clean-up stays behind the browse start": shared(
         "browse/starts",

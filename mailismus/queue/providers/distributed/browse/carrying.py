@@ -19,7 +19,7 @@ from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.regular import Regular
 from mailismus.queue.providers.distributed.settle.settling import ShareSettling
-from mailismus.queue.providers.distributed.view.change import ViewSettings
+from mailismus.queue.providers.distributed.view.change import ReadingView
 
 LONG_S = 86_400.0
 LOOK_S = 60.0
@@ -39,7 +39,7 @@ class Carrying:
         self,
         starts: Starts,
         settling: ShareSettling,
-        view: Callable[[], ViewSettings],
+        view: Callable[[], ReadingView],
         is_sure: Callable[[], bool],
         now: Callable[[], float],
         move_starts: Callable[[], Coroutine[Deferred[Any], Any, None]],

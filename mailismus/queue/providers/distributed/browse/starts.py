@@ -4,9 +4,10 @@
 
 *Rules*: a browse start is moved forwards alone, and never to the present slice nor into `GRACE_S` before it, by the clock of
 this server or the database's, whichever is behind: a clock may be wrong, and a row may be late. Rows are removed up to the
-end of their slice and a minute: a later one stays. The marks go behind their rows, whenever they were written. What is over
-stays over: of an old slice it is remembered up to which share nothing lives, so that a slice with much of which little is
-left is not read from its begin again and again.
+end of their slice and a minute: a later one stays. The marks go behind their rows, whenever they were written. Where
+settings changed, slices are as long as they ever were: a row without its marks would be mail. What is over stays over: of an
+old slice it is remembered up to which share nothing lives, so that a slice with much of which little is left is not read
+from its begin again and again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from mailismus.queue.providers.distributed.format.tables import BROWSE_START, CO
 from mailismus.queue.providers.distributed.identity.clock import surely_now
 from mailismus.queue.providers.distributed.stores.rows import Erase, IRows, Put, RowTable
 from mailismus.queue.providers.distributed.stores.together import together
-from mailismus.queue.providers.distributed.view.change import ViewSettings
+from mailismus.queue.providers.distributed.view.change import ReadingView
 
 GRACE_S = 300.0
 LATE_S = 60.0
@@ -34,7 +35,7 @@ class Starts:
     """The starts of one queue. `view`: the settings by which all rows are found; `now`: UTC seconds; `keep_s`: seconds that
     a slice is kept in which nothing lives."""
 
-    def __init__(self, rows: IRows, view: Callable[[], ViewSettings], now: Callable[[], float], keep_s: float) -> None:
+    def __init__(self, rows: IRows, view: Callable[[], ReadingView], now: Callable[[], float], keep_s: float) -> None:
         self._rows, self._view, self._now, self._keep_s = rows, view, now, keep_s
         self._browse: dict[Area, float] = {}
         self._content: dict[Area, float] = {}
@@ -110,8 +111,8 @@ class Starts:
             self._is_moving = False
 
     async def _move(self, area: Area, now: float) -> None:
-        window = self._view().slice_window_s
-        last = slice_start(now - window - GRACE_S, window)
+        window, longest = self._view().slice_window_s, self._view().longest_window_s
+        last = slice_start(now - longest - GRACE_S, window)
         start = self._browse[area]
         while start < last and not await self._lives(area, start):
             start += window
@@ -135,7 +136,7 @@ class Starts:
         last = slice_start(self._browse[area] - self._keep_s, window)
         start = self._content[area]
         while start < last:
-            end, late = start + window + LATE_S, now + LATE_S
+            end, late = start + self._view().longest_window_s + LATE_S, now + LATE_S
             for table, at in ((ENQUEUED, end), (DELETED, max(end, late))):
                 await self._rows.write([Erase(table, place.key, at) for place in self.places(area, start)])
             start += window

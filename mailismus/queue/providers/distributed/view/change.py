@@ -45,11 +45,20 @@ def refusal_of(old: ViewSettings, new: ViewSettings) -> ViewRefusal | None:
     return None
 
 
-def reading_view(history: Sequence[ViewSettings]) -> ViewSettings:
-    """The settings by which all rows are found: the smallest window and the most buckets. `history` is not empty; a server
-    that has not heard of the newest may still write by an earlier one."""
-    return ViewSettings(
+@attrs.frozen
+class ReadingView:
+    """The settings by which all rows are found: the smallest window and the most buckets. `longest_window_s`: a
+    slice may have rows of so long, and get more: a server that has not heard of new settings writes by earlier ones."""
+
+    slice_window_s: int
+    bucket_count: int
+    longest_window_s: int
+
+
+def reading_view(history: Sequence[ViewSettings]) -> ReadingView:
+    """How the rows of all these settings are found. `history` is not empty."""
+    return ReadingView(
         min(view.slice_window_s for view in history),
         max(view.bucket_count for view in history),
-        history[-1].pace,
+        max(view.slice_window_s for view in history),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mailismus.queue.providers.distributed.view.change import ViewSettings, reading_view
+from mailismus.queue.providers.distributed.view.change import ReadingView, ViewSettings, reading_view
 from mailismus.queue.providers.distributed.view.history import ViewHistory
 
 
@@ -27,7 +27,7 @@ class CurrentView:
         """By which rows are put in."""
         return self._wanted
 
-    def reading(self) -> ViewSettings:
+    def reading(self) -> ReadingView:
         """By which all rows are found."""
         return reading_view(self._known)
 
