@@ -138,15 +138,16 @@ class Trial:
         user.node.kill()
 
     def _is_durable(self, queue_id: QueueId) -> bool:
-        """Whether a mark says that an entry has ended."""
+        """Whether a mark says that an entry has ended: of a share that has it."""
         rows, spool_id = self.servers.world.rows, to_signed(queue_id.spool_id)
         for key, partition in rows.tables[ENQUEUED.name].items():
             for place in partition.rows:
                 head = rows.seen(ENQUEUED, (*key, *place)) if place[1] == 0 else None
-                if head is not None and head["spool_id"] == spool_id:
-                    marks = (rows.seen(DELETED, (*key, place[0], number)) for number in (WHOLE, queue_id.number))
-                    if any(mark is not None and mark["done_at"] is not None for mark in marks):
-                        return True
+                if head is None or head["spool_id"] != spool_id or (place[0], queue_id.number) not in partition.rows:
+                    continue
+                marks = (rows.seen(DELETED, (*key, place[0], number)) for number in (WHOLE, queue_id.number))
+                if any(mark is not None and mark["done_at"] is not None for mark in marks):
+                    return True
         return False
 
     # time
