@@ -7,7 +7,9 @@ import pytest
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.hand.owning import CLAIM_AFTER_S
-from mailismus.queue.providers.distributed.identity.lease import LEASE_S, RENEW_S
+from mailismus.queue.providers.distributed.hand.waiting import WAIT_S
+from mailismus.queue.providers.distributed.identity.gate import ConversionGate, set_gate
+from mailismus.queue.providers.distributed.identity.lease import LEASE_S, RENEW_S, ServerLease
 from mailismus.queue.providers.distributed.watching import EACH_S as CLOCK_S
 from tests.distributed.servers import Node, Servers, taken_by_one
 from tests.distributed.slow_claims import SlowClaims
@@ -138,3 +140,22 @@ def test_so_it_is_where_a_clock_that_is_far_behind_ended_the_lease(
     assert slow.shared.parts.lease.is_sure
     assert found == [entry]
     assert not slow.may_try(entry)
+
+
+def test_a_server_that_stood_still_leaves_a_queue_alone_that_is_being_converted(servers: Servers) -> None:
+    """The command took it for dead. What it would take or deliver now is in the new queue already, or never will be."""
+    one = servers.start("one")
+    one.put()
+    one.freeze(servers, 60)
+    rows = servers.world.server().rows
+    servers.wait_for(set_gate(rows, (ConversionGate.OPEN,), ConversionGate.LEAVING))
+    one.host.thaw()
+    for _ in range(40):
+        servers.advance(1)
+        assert not one.shared.parts.lease.is_sure
+        assert one.shared.refusal()
+        assert one.take_ids() == []
+    assert servers.wait_for(ServerLease(rows, "command", servers.now).others()) == frozenset()
+    servers.wait_for(set_gate(rows, (ConversionGate.LEAVING,), ConversionGate.OPEN))
+    servers.advance(RENEW_S + WAIT_S)
+    assert len(one.take_ids()) == 1

@@ -139,7 +139,12 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     "shared: one server sweeps": shared("sweep/sweeping", " or not await self._lease.is_oldest():\n", ":\n"),
     # beside
     "shared: an epoch is used when its row is durable": shared("identity/epochs", "        await self._write(row)\n", ""),
-    "shared: a server looks at the gate": shared("provider", "            await self._refuse_shut()\n", ""),
+    "shared: a server looks at the gate": shared(
+        "provider", "await parts.ids.start(), is_to_serve=True)", "await parts.ids.start())"
+    ),
+    "shared: a server whose lease was void looks at the gate": shared(
+        "duties", "await self._ids.start(), is_to_serve=True)", "await self._ids.start())"
+    ),
     "shared: a conversion sees the servers behind its gate": shared(
         "conversion/shutting", "        await alone.check()\n", "        pass\n"
     ),

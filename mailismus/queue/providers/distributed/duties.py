@@ -3,6 +3,7 @@
     lease sure -> not sure: nothing is begun -> renewed in time: all as before
                                              -> void: the hand is forgotten, triggers go back; another epoch
     clock far behind: the lease is ended, as if it were void -> another epoch once the clock is right
+    void, and a conversion is at the queue by now -> no lease, until that is over
 
 *Rules*: while the lease is not sure nothing is handed out and no mail is taken. After a lease that was void others may have
 taken over everything: what is out is settled and not begun any more. A server that can't reach the database knows by its own
@@ -18,6 +19,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from mailismus.errors import StartError
 from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.due.firing import Firing
 from mailismus.queue.providers.distributed.hand.consuming import AreaConsumer
@@ -121,7 +123,11 @@ class Duties:
         if self._is_lost and not self._is_closed:
             if self._is_behind():
                 raise NotDone("rows", "the clock of this server is far behind")
-            await self._lease.acquire(await self._ids.start())
+            try:
+                await self._lease.acquire(await self._ids.start(), is_to_serve=True)
+            except StartError as error:
+                self._log.critical("This server serves its queue no more: {error}", error=error)
+                return
             if self._is_closed:
                 return  # who closes it gives the lease up
             self._is_lost = False

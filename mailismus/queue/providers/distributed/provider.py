@@ -51,7 +51,6 @@ from mailismus.queue.providers.distributed.commits import MAX_ENVELOPE_BYTES
 from mailismus.queue.providers.distributed.content.draft import DraftInMemory
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.hand.leaving import leave_all
-from mailismus.queue.providers.distributed.identity.gate import refuse_shut
 from mailismus.queue.providers.distributed.identity.notes import known_servers
 from mailismus.queue.providers.distributed.parts import DistributedParts
 from mailismus.queue.providers.distributed.setup import are_queues_alone, missing_things, not_set_up
@@ -93,8 +92,7 @@ class DistributedQueue:
             if not are_queues_alone(missing):
                 raise not_set_up(missing)
             await parts.view.adopt()
-            await parts.lease.acquire(await parts.ids.start())
-            await self._refuse_shut()
+            await parts.lease.acquire(await parts.ids.start(), is_to_serve=True)
             await parts.starts.load()
             await parts.firing.start()
             await parts.watching.start()
@@ -110,14 +108,6 @@ class DistributedQueue:
         parts.loading.start()
         self._is_open = True
         await together(consumer.start() for consumer in parts.consumers)
-
-    async def _refuse_shut(self) -> None:
-        """Raise `StartError` where a conversion is at the queue, without a lease that would keep it waiting."""
-        try:
-            await refuse_shut(self.parts.stores.rows)
-        except StartError:
-            await self.parts.lease.release()
-            raise
 
     def close(self) -> Deferred[None]:
         return Deferred.fromCoroutine(self._close())

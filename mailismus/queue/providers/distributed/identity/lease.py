@@ -16,7 +16,9 @@ from collections.abc import Callable
 
 import attrs
 
+from mailismus.errors import StartError
 from mailismus.queue.providers.distributed.format.tables import SERVERS
+from mailismus.queue.providers.distributed.identity.gate import refuse_shut
 from mailismus.queue.providers.distributed.stores.failure import NotDone, StoreFailure, Unanswered
 from mailismus.queue.providers.distributed.stores.rows import IRows
 
@@ -70,8 +72,9 @@ class ServerLease:
         """Seconds until it is to be renewed; 0: it was to be."""
         return max(0.0, self._sure_until - self.elapsed() - (SURE_S - RENEW_S))
 
-    async def acquire(self, epoch: int) -> None:
-        """Acquire one under a new epoch, and end those of servers before in the same directory. Raises `NotDone`."""
+    async def acquire(self, epoch: int, *, is_to_serve: bool = False) -> None:
+        """Acquire one under a new epoch, and end those of servers before in the same directory. `is_to_serve`: not where a
+        conversion is at the queue, which would wait for its end. Raises `NotDone`, and `StartError` for a conversion."""
         for other, name in (await self._names()).items():
             if name == self._server:
                 await self._end(other)
@@ -82,10 +85,19 @@ class ServerLease:
             except Unanswered:
                 continue
             if found is None or found["name"] == self._server:
+                if is_to_serve:
+                    await self._look_at_gate(epoch)
                 self.epoch, self._sure_until = epoch, begun + SURE_S
                 return
             break
         raise NotDone("rows", "the lease of this server could not be acquired")
+
+    async def _look_at_gate(self, epoch: int) -> None:
+        try:
+            await refuse_shut(self._rows)
+        except (StartError, StoreFailure):
+            await self._end(epoch)
+            raise
 
     async def renew(self) -> bool:
         """Renew it. Return False where it was void, or may have been: others may have taken over. Raises `NotDone`,
