@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 import attrs
@@ -33,11 +32,6 @@ class Gaps:
     def all(self) -> tuple[Gap, ...]:
         """Return all gaps."""
         return tuple(self._found.values())
-
-
-def status_of(gaps: Iterable[Gap]) -> int:
-    """The exit code of an answer with these gaps: 75 where the same command may find all soon, else 74."""
-    return os.EX_TEMPFAIL if all(gap.reason == ELSEWHERE for gap in gaps) else os.EX_IOERR
 
 
 def gap_of(what: str, path: str, error: OSError) -> Gap:

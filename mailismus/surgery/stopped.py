@@ -14,12 +14,12 @@ import attrs
 
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.protocol.acting import ACT, RESUME, UNDO
+from mailismus.admin.protocol.exits import status_of
 from mailismus.admin.protocol.wire import Refusal, Request, decode
 from mailismus.admin.server.acting import begin_acting
 from mailismus.admin.server.answers import LookableQueue, VerbAnswer
 from mailismus.errors import StartError
 from mailismus.queue.acts.acts import Acts
-from mailismus.queue.gaps import status_of
 from mailismus.queue.provider import IOpenedQueue
 from mailismus.queue.reactor import QueueReactor
 from mailismus.queue.turning import TurnedReactor

@@ -11,6 +11,7 @@ from mailismus.admin.model.left_out import left_out
 from mailismus.admin.model.noted import NotedEntry
 from mailismus.admin.model.tally import Tally
 from mailismus.admin.protocol.acting import decode_concerned, encode_concerned
+from mailismus.admin.protocol.exits import status_of
 from mailismus.admin.protocol.wire import (
     Request,
     WireError,
@@ -32,7 +33,7 @@ from mailismus.admin.protocol.wire import (
 from mailismus.admin.render.listing import reason_of
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.reply import Reply
-from mailismus.queue.gaps import ELSEWHERE, status_of
+from mailismus.queue.gaps import ELSEWHERE
 from mailismus.queue.interface import Area, AreaCount, Entry, Gap, Message, Summary
 from mailismus.queue.waiting import Waiting
 from tests.admin.samples import bounced, deferred, incoming, message

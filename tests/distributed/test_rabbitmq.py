@@ -89,12 +89,11 @@ def test_bytes_that_are_no_amqp_end_the_connection() -> None:
     packages()
     import pika
     from pika.adapters.twisted_connection import TwistedProtocolConnection
-    from pika.exceptions import ProtocolSyntaxError
 
     inner, transport = TwistedProtocolConnection(pika.ConnectionParameters()), Aborted()  # type: ignore[no-untyped-call]
     inner.ready.addErrback(lambda _: None)
-    guard = GuardedProtocol(inner, ProtocolSyntaxError)
+    guard = GuardedProtocol(inner)
     guard.makeConnection(transport)
     guard.dataReceived(b"\x01\0\0\0\0\0\x04body" + b"no end")
-    assert str(guard.refusal) == "what listens there is no RabbitMQ"
+    assert guard.refusal() == "what listens there is no RabbitMQ"
     assert transport.is_cut

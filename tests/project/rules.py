@@ -100,7 +100,7 @@ ROOMS = {
         "entry",
     ),
     "queue.providers.distributed.stores": (
-        *("failure", "together", "in_time", "broker", "rows", "objects", "stores", "libraries"),
+        *("failure", "together", "in_time", "quiet", "broker", "rows", "objects", "stores", "libraries"),
         *("rabbitmq", "cassandra", "http"),
         OWN,
     ),

@@ -27,6 +27,7 @@ from mailismus.admin.commands.progress import ticking
 from mailismus.admin.model.left_out import left_out
 from mailismus.admin.model.noted import Known
 from mailismus.admin.model.shape import By, shape_json, shape_lines
+from mailismus.admin.protocol.exits import status_of
 from mailismus.admin.render.listing import (
     EMPTY,
     NO_MATCH,
@@ -41,7 +42,6 @@ from mailismus.errors import StartError, StorageError
 from mailismus.mail.ids import SpoolId, parse_queue_id, parse_spool_id, spool_name
 from mailismus.observe.amounts import moment
 from mailismus.queue.filter import parse_subject
-from mailismus.queue.gaps import status_of
 
 if TYPE_CHECKING:
     from mailismus.admin.render.screen import ScreenListing

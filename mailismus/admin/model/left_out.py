@@ -1,4 +1,4 @@
-"""The sentence about entries that could not be read (pure)."""
+"""The sentence about entries that are missing from an answer, and whether it will find them soon (pure)."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ def left_out(gaps: Iterable[Gap]) -> str:
         lines.append(f"left alone: {'; '.join(elsewhere)}")
         lines.append("give the command again once that has ended, or give it at that server")
     return "; ".join(lines)
+
+
+def is_elsewhere(gaps: Iterable[Gap]) -> bool:
+    """Whether the same command may find all soon, for another server has what is missing."""
+    return all(gap.reason == ELSEWHERE for gap in gaps)
 
 
 def _said(gap: Gap) -> str:

@@ -17,6 +17,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from mailismus.admin.protocol.exits import status_of
 from mailismus.admin.protocol.habits import HABITS
 from mailismus.admin.protocol.injecting import (
     INJECT,
@@ -49,7 +50,6 @@ from mailismus.config.values.effective import Effective
 from mailismus.errors import Corrupt, StorageError
 from mailismus.mail.injected import Injected
 from mailismus.queue.acts.acts import Acts
-from mailismus.queue.gaps import status_of
 
 REQUEST_TIMEOUT_S = 30.0
 """Time for the whole request to arrive."""

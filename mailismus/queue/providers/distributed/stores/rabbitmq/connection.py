@@ -131,7 +131,7 @@ class RabbitConnection:
         )
         adapter = load("pika", "adapters", "twisted_connection")
         protocol = adapter.TwistedProtocolConnection(parameters, custom_reactor=self._reactor)
-        ready, guard = protocol.ready, GuardedProtocol(protocol, load("pika", "exceptions").ProtocolSyntaxError)
+        ready, guard = protocol.ready, GuardedProtocol(protocol)
         endpoint: IStreamClientEndpoint = HostnameEndpoint(self._reactor, host, port, timeout=CONNECT_S)
         if access.ca:
             roots = trustRootFromCertificates([Certificate.loadPEM(access.ca)])
@@ -143,7 +143,9 @@ class RabbitConnection:
             channel = await within(self._reactor, protocol.channel(), CONNECT_S)
         except Exception as error:
             protocol.transport.abortConnection()
-            raise guard.refusal or error from None
+            refusal = guard.refusal()
+            raise (ConnectionError(refusal) if refusal else error) from None
+        guard.trust()
         self._hear(channel.connection)
         channel.close()
         return protocol
