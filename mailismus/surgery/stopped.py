@@ -12,9 +12,8 @@ from collections.abc import Callable, Generator
 
 import attrs
 
-from mailismus.admin.model.left_out import left_out
+from mailismus.admin.model.left_out import left_out, status_of
 from mailismus.admin.protocol.acting import ACT, RESUME, UNDO
-from mailismus.admin.protocol.exits import status_of
 from mailismus.admin.protocol.wire import Refusal, Request, decode
 from mailismus.admin.server.acting import begin_acting
 from mailismus.admin.server.answers import LookableQueue, VerbAnswer

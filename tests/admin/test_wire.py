@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailismus.admin.model.left_out import left_out
+from mailismus.admin.model.left_out import left_out, status_of
 from mailismus.admin.model.noted import NotedEntry
 from mailismus.admin.model.tally import Tally
 from mailismus.admin.protocol.acting import decode_concerned, encode_concerned
-from mailismus.admin.protocol.exits import status_of
 from mailismus.admin.protocol.wire import (
     Request,
     WireError,

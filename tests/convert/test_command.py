@@ -12,8 +12,11 @@ from pathlib import Path
 import pytest
 
 from mailismus.__main__ import main
+from mailismus.admin.commands.convert import print_converted
 from mailismus.admin.commands.progress import ProgressLine
 from mailismus.disk.posix import PosixDisk
+from mailismus.queue.convert.conversion import Converted
+from mailismus.queue.convert.copying import Copied
 from mailismus.queue.files.conversion import ConversionState, QueueConversion, write_conversion
 from tests.convert.kinds import KINDS, harness_of, make_queue, stop
 
@@ -75,7 +78,7 @@ def test_to_another_provider_and_back(tmp_path: Path, capsys: pytest.CaptureFixt
         ("chunk", ["mta/queue/maxclustersize", "mta/queue/journal", "mta/queue/spool"]),
     ],
 )
-def test_the_settings_to_unset_are_named_and_the_printed_commands_work(
+def test_the_settings_to_unset_are_named_and_the_printed_command_works(
     target: str, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_queue(CLUSTERED, tmp_path)
@@ -85,14 +88,24 @@ def test_the_settings_to_unset_are_named_and_the_printed_commands_work(
     config.write_text(text)
     before = entries_of(str(config), capsys)
     assert run(str(config), "convert", "--to", target) == 0
-    _, unset, set_, _ = capsys.readouterr().out.splitlines()
-    program = f"mailismus --config {config}"
-    begin = f"Before the next start, for settings that {target} does not have: {program}"
-    assert unset == f"{begin} config unset {' '.join(words)}"
-    assert set_ == f"and then: {program} config set mta/queue provider={target}"
-    for line in (unset, set_):
-        assert main(shlex.split(line.partition(": mailismus ")[2])) == 0
+    _, change, _ = capsys.readouterr().out.splitlines()
+    begin = f"Before the next start: mailismus --config {config} config set"
+    assert change == f"{begin} mta/queue provider={target} --unset {' '.join(words)}"
+    assert main(shlex.split(change.partition(": mailismus ")[2])) == 0
     assert entries_of(str(config), capsys) == before
+
+
+def test_of_a_queue_in_services_no_directory_is_named_and_its_configuration_is_to_be_kept() -> None:
+    out = io.StringIO()
+    way = QueueConversion(ConversionState.KEPT, "distributed", "clustered", None)
+    done = Converted(way, "/q/conversion/old", Copied(1, 1, 5))
+    print_converted(done, ["mta/queue/objects"], "mailismus", out, is_left_there=True)
+    _, change, old = out.getvalue().splitlines()
+    assert change.endswith(": mailismus config set mta/queue provider=clustered --unset mta/queue/objects")
+    assert old == (
+        "The old queue stays in its services, where no server is let in. To remove it, keep a copy of this configuration: "
+        "mailismus --config COPY queue convert --forget-old"
+    )
 
 
 def test_the_old_queue_can_be_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,8 @@ from mailismus.__main__ import main
 from mailismus.config.edit.change import is_written
 from mailismus.config.edit.path import parse_path
 from mailismus.config.edit.replacement import Replacement
-from mailismus.config.read.load import load
+from mailismus.config.read.load import Loader, load
+from mailismus.providers import PROVIDERS
 from tests.admin.worlds import Running
 from tests.config.corpus import in_deliver, in_queue
 
@@ -296,3 +297,23 @@ def _value_place(text: str, path: str) -> int:
         if last[0] == "@"
         else text.index(f"<{last}>", place) + len(last) + 2
     )
+
+
+def test_a_queue_in_services_is_named_and_left_by_one_change_each(file: Path, run: Run) -> None:
+    """Its settings can't stand beside another provider, nor that provider's beside it."""
+    secret = file.parent / "secret"
+    secret.write_text("secret\n")
+    secret.chmod(0o600)
+    to = ["mta/queue", "provider=distributed", "objects/username=mail", f"objects/passwordfile={secret}"]
+    status, _, err = run("set", *to)
+    assert (status, "<maxclustersize> belongs to provider clustered" in err) == (78, True)
+    local = ["mta/queue/maxclustersize", "mta/queue/journal", "mta/queue/spool"]
+    assert run("set", *to, "--unset", *local)[::2] == (0, "")
+    assert load(str(file), Loader(providers=PROVIDERS.names)).settings.queue.provider == "distributed"
+    status, _, err = run("set", "mta/queue", "provider=clustered")
+    assert (status, "<objects> belongs to provider distributed" in err) == (78, True)
+    assert run("unset", "mta/queue/objects")[0] == 78
+    assert run("set", "mta/queue", "provider=clustered", "--unset", "mta/queue/objects")[::2] == (0, "")
+    assert f'passwordfile="{secret}"' not in file.read_text()
+    assert load(str(file)).settings.queue.provider == "clustered"
+    assert run("set", "mta/queue", "provider=log", "--unset", "mta/queue/nothing")[0] == 64

@@ -75,7 +75,8 @@ def run(
         progress.end()
     program = "mailismus" if arguments.config is None else f"mailismus --config {shlex.quote(arguments.config)}"
     foreign = None if settings.provider == done.conversion.target else find_foreign(done.conversion.target)
-    _print(done, foreign, program, out)
+    is_left_there = settings.services is not None and settings.provider == done.conversion.source
+    print_converted(done, foreign, program, out, is_left_there=is_left_there)
     return os.EX_OK
 
 
@@ -87,8 +88,11 @@ def _target(name: str, providers: IProviders) -> IProvider:
         raise StartError(os.EX_USAGE, f"there is no provider {name}; --to takes one of: {known}") from None
 
 
-def _print(done: Converted, foreign: Sequence[str] | None, program: str, out: TextIO) -> None:
-    """`foreign`: settings to be unset; None: the file names the new provider. `program`: how the next commands begin."""
+def print_converted(
+    done: Converted, foreign: Sequence[str] | None, program: str, out: TextIO, *, is_left_there: bool
+) -> None:
+    """`foreign`: settings to be unset; None: the file names the new provider. `program`: how the next commands begin.
+    `is_left_there`: the old queue lies in services, which the configuration names that is to be changed."""
     conversion, copied = done.conversion, done.copied
     way = f"from {conversion.source} to {conversion.target}"
     if copied is None:
@@ -98,9 +102,12 @@ def _print(done: Converted, foreign: Sequence[str] | None, program: str, out: Te
         out.write(f"Converted {way} and compared: {sums}.\n")
     target = conversion.target
     if foreign is not None:
-        begin = "Before the next start"
-        if foreign:
-            out.write(f"{begin}, for settings that {target} does not have: {program} config unset {shlex.join(foreign)}\n")
-            begin = "and then"
-        out.write(f"{begin}: {program} config set mta/queue provider={target}\n")
+        without = f" --unset {shlex.join(foreign)}" if foreign else ""
+        out.write(f"Before the next start: {program} config set mta/queue provider={target}{without}\n")
+    if is_left_there:
+        out.write(
+            "The old queue stays in its services, where no server is let in. To remove it, keep a copy of this"
+            " configuration: mailismus --config COPY queue convert --forget-old\n"
+        )
+        return
     out.write(f"The old queue is kept in {done.old_path}; to remove it: {program} queue convert --forget-old\n")

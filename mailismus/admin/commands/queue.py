@@ -24,10 +24,9 @@ from mailismus.admin.commands.acts import ACT_COMMANDS
 from mailismus.admin.commands.command import Command, Reach, argument_type, fill_filter, positive
 from mailismus.admin.commands.new_file import write_file
 from mailismus.admin.commands.progress import ticking
-from mailismus.admin.model.left_out import left_out
+from mailismus.admin.model.left_out import left_out, status_of
 from mailismus.admin.model.noted import Known
 from mailismus.admin.model.shape import By, shape_json, shape_lines
-from mailismus.admin.protocol.exits import status_of
 from mailismus.admin.render.listing import (
     EMPTY,
     NO_MATCH,

@@ -1,4 +1,4 @@
-"""The sentence about entries that are missing from an answer, and whether it will find them soon (pure)."""
+"""The sentence about entries that are missing from an answer, and its exit code (pure)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 from mailismus.queue.gaps import ELSEWHERE
 from mailismus.queue.interface import Gap
+
+IOERR, TEMPFAIL = 74, 75
+"""As in sysexits.h."""
 
 
 def left_out(gaps: Iterable[Gap]) -> str:
@@ -24,9 +27,9 @@ def left_out(gaps: Iterable[Gap]) -> str:
     return "; ".join(lines)
 
 
-def is_elsewhere(gaps: Iterable[Gap]) -> bool:
-    """Whether the same command may find all soon, for another server has what is missing."""
-    return all(gap.reason == ELSEWHERE for gap in gaps)
+def status_of(gaps: Iterable[Gap]) -> int:
+    """The exit code of an answer with these gaps: 75 where the same command may find all soon."""
+    return TEMPFAIL if all(gap.reason == ELSEWHERE for gap in gaps) else IOERR
 
 
 def _said(gap: Gap) -> str:

@@ -4,7 +4,6 @@ Modules, each with what it is:
 
     fields          values of JSON, checked. Pure
     wire            requests and answers as lines of JSON. Pure
-    exits           the exit code of an answer that is not complete
     injecting       a message of a program as lines of JSON
     overview        the figures of the server as one line. Pure
     habits          what receivers did lately, as lines. Pure

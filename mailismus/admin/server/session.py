@@ -17,7 +17,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from mailismus.admin.protocol.exits import status_of
+from mailismus.admin.model.left_out import status_of
 from mailismus.admin.protocol.habits import HABITS
 from mailismus.admin.protocol.injecting import (
     INJECT,

@@ -72,9 +72,10 @@ def parse_path(text: str) -> Path:
 
 
 def parse_within(text: str, block: Path) -> Path:
-    """The path of a setting as it is called in a block: `minfree`, `journal/maxage`, `@address`; an attribute without its
-    `@` too. Raises `PathError`."""
-    for key in (text, f"@{text}"):
+    """The path of a setting as it is called in a block: `minfree`, `journal/maxage`, `@address`, `objects/@url`; of an
+    attribute without its `@` too. Raises `PathError`."""
+    inner, slash, name = text.rpartition("/")
+    for key in (text, f"{inner}{slash}@{name}"):
         try:
             path = parse_path(f"{block}/{key}")
         except PathError:

@@ -57,6 +57,7 @@ def _add_set(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser = _add(verbs, "set", "change a setting in the file", wording.SET, wording.SET_EPILOG)
     parser.add_argument("path", metavar="PATH", help="a setting or a block, as `config show` prints it")
     parser.add_argument("values", nargs="+", metavar="VALUE", help="its value, or items of a list; of a block: NAME=VALUE")
+    parser.add_argument("--unset", nargs="+", default=(), metavar="PATH", help="remove these by the same change")
     _add_dry_run(parser)
     parser.set_defaults(run=run_set)
 

@@ -10,7 +10,7 @@ import argparse
 import difflib
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from mailismus.config.edit.change import set_values, unset
 from mailismus.config.edit.path import PathError, parse_path
@@ -31,19 +31,23 @@ Edit = Callable[[str], str]
 
 
 def run_set(arguments: argparse.Namespace) -> int:
-    """`config set PATH VALUE...`."""
-    return _run(arguments, lambda text: set_values(text, parse_path(arguments.path), arguments.values))
+    """`config set PATH VALUE... [--unset PATH...]`."""
+
+    def edit(text: str) -> str:
+        return _without(set_values(text, parse_path(arguments.path), arguments.values), arguments.unset)
+
+    return _run(arguments, edit)
 
 
 def run_unset(arguments: argparse.Namespace) -> int:
     """`config unset PATH...`."""
+    return _run(arguments, lambda text: _without(text, arguments.paths))
 
-    def edit(text: str) -> str:
-        for path in arguments.paths:
-            text = unset(text, parse_path(path))
-        return text
 
-    return _run(arguments, edit)
+def _without(text: str, paths: Sequence[str]) -> str:
+    for path in paths:
+        text = unset(text, parse_path(path))
+    return text
 
 
 def _run(arguments: argparse.Namespace, edit: Edit) -> int:

@@ -100,7 +100,8 @@ and white space stay. An element that is missing is put where the manual has
 it; relay[+], destination[+] and listener[+] add one more.
 
 Several values are the items of a list. The path of a block takes settings in
-it, NAME=VALUE, changed together.
+it, NAME=VALUE, changed together; those of a block in it too, as
+objects/url=VALUE. What can't stay beside the new value goes with --unset.
 
 The changed text is checked as `config check` does, before it is written: with
 an error the file stays as it is (78), and so it does if another program has
@@ -114,7 +115,8 @@ examples:
   mailismus config set mta/queue/retry_delays 15m 1h 4h
   mailismus config set mta/submit/listeners/listener[2]/@port 587
   mailismus config set mta/deliver/relays/relay[+] address=192.0.2.1:25
-  mailismus config set --dry-run directory/domains example.net example.org"""
+  mailismus config set --dry-run directory/domains example.net example.org
+  mailismus config set mta/queue provider=chunk --unset mta/queue/journal"""
 
 UNSET = """\
 Removes settings or blocks from the file: their defaults are in force then.
