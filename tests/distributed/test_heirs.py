@@ -16,7 +16,7 @@ from mailismus.queue.providers.distributed.format.marks import trigger_of
 from mailismus.queue.providers.distributed.format.tables import DELETED, DUE, ENQUEUED
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.hand.loading import NEW_AT_A_TIME, OTHERS_AT_A_TIME
-from mailismus.queue.providers.distributed.hand.owning import CLAIM_AFTER_S
+from mailismus.queue.providers.distributed.hand.owning import CLAIM_AFTER_S, LEFT_FOR_S
 from mailismus.queue.providers.distributed.hand.waiting import WAIT_S
 from mailismus.queue.providers.distributed.stores.objects import IBody
 from mailismus.queue.providers.distributed.stores.rows import Write
@@ -128,6 +128,29 @@ def test_a_share_that_is_over_is_not_left_to_its_last_owner(servers: Servers, fi
 
 
 # the broker is away
+
+
+@pytest.mark.parametrize("is_answered", [False, True])
+def test_what_a_server_has_claimed_and_not_read_as_it_lost_the_broker_is_free(
+    servers: Servers, first: Node, monkeypatch: pytest.MonkeyPatch, *, is_answered: bool
+) -> None:
+    """It has the database, and its lease; the trigger goes to another server. `is_answered`: it can't read for a moment."""
+    first.put()
+    first.defer(taken := first.take_ids(), first.now() + 5)
+    claims = SlowClaims(monkeypatch, are_done=True)
+    servers.advance(7)
+    assert len(claims.waiting) == 1
+    monkeypatch.undo()
+    second = servers.start("second")
+    first.clients.rows.fates.is_away = is_answered
+    claims.answer(is_answered)
+    servers.advance(2)
+    first.clients.broker.fates.is_away = True
+    first.clients.broker.lose()
+    claims.answer(not is_answered)
+    first.clients.rows.fates.is_away = False
+    servers.advance(2 * LEFT_FOR_S)
+    assert second.take_ids(Area.DEFERRED) == taken != []
 
 
 def test_mail_that_came_while_the_broker_was_away_is_there_soon_behind(servers: Servers, first: Node, second: Node) -> None:

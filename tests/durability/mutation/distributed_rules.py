@@ -153,6 +153,9 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
     "shared: a claim that is in use again is not given up": shared(
         "identity/claims", "            if is_unused():\n", "            if True:\n"
     ),
+    "shared: what was claimed and not read is given up": shared(
+        "hand/owning", "            self.give_up(held.name)\n", "            pass\n"
+    ),
     "shared: nothing is claimed without a lease that is sure": shared(
         "identity/claims", "        if not self.are_sure:\n", "        if False:\n"
     ),

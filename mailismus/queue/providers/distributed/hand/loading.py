@@ -156,7 +156,7 @@ class TriggerLoading:
     async def _load(self, waiting: WaitingTrigger) -> Bring:
         """Read what one tells of. Return what brings it into the hand."""
         if waiting.delivered.is_lost:
-            return partial(self._hand.end_use, waiting.held)  # it will be delivered again
+            return partial(self._lose, waiting.held)
         loaded = await self._look_for(waiting)
         if loaded is None:
             return partial(self._again_in, PAUSE_S, waiting)
@@ -164,11 +164,16 @@ class TriggerLoading:
 
     def _bring(self, waiting: WaitingTrigger, found: FoundShare, beside: Sequence[Beside]) -> None:
         if waiting.delivered.is_lost:
-            self._hand.end_use(waiting.held)
+            self._lose(waiting.held)
         else:
             self._found(waiting, found)
         for other in beside:
             self._add_beside(other)
+
+    def _lose(self, held: HeldShare) -> None:
+        """Its trigger will be delivered again, to another server maybe."""
+        self._hand.end_use(held)
+        self._owning.let_go(held)
 
     async def _look_for(self, waiting: WaitingTrigger) -> tuple[FoundShare, Sequence[Beside]] | None:
         """A share as it was found, and what comes with it; None: the database is away."""

@@ -8,7 +8,8 @@
   the answer came is not claimed: it would be relied on under the next one.
 - What another server has claimed is left to a due row, so that its trigger can be acked: it comes again each `LEFT_FOR_S`,
   until it is over or free. All such rows of a share for one time are one row.
-- A claim is given up when the share leaves the hand and lives on. Until the database says so it counts.
+- A claim is given up when the share leaves the hand and lives on, or its trigger was lost before it was read: this server
+  may hear of it no more as long as it has no broker. Until the database says so it counts.
 """
 
 from __future__ import annotations
@@ -172,6 +173,11 @@ class Owning:
             self._hand.end_use(held)
 
     # claims that end
+
+    def let_go(self, held: HeldShare) -> None:
+        """A share may be claimed, and was not read. Let others claim it, unless it is here."""
+        if held.basis is Basis.CLAIM and held.name.enqueue_id not in self._hand.shares:
+            self.give_up(held.name)
 
     def give_up(self, name: ShareName) -> None:
         """A claimed share has left the hand, and lives on."""
