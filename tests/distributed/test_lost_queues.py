@@ -13,7 +13,7 @@ from mailismus.queue.providers.distributed.setup import set_up
 from mailismus.queue.providers.distributed.stores.failure import NotDone
 from tests.contracts.bench import NO_REPLY
 from tests.distributed.models.fates import Fate
-from tests.distributed.servers import Node, Servers
+from tests.distributed.servers import Node, Servers, held_back, taken_by_one
 
 WITHIN_S = 120.0
 
@@ -75,6 +75,54 @@ def test_two_servers_double_nothing(servers: Servers) -> None:
     servers.advance(60)
     assert deliver_all(*nodes) == []
     assert all(node.search() == [] for node in nodes)
+
+
+def wiped_with(servers: Servers, area: Area, away: Node) -> None:
+    """The broker loses the next trigger of an area, and all else. A server does not reach it then."""
+    with held_back(servers):
+        for _ in range(60):
+            if servers.world.broker.queues[queue_of(area.value)].waiting:
+                break
+            servers.advance(1)
+        away.clients.broker.fates.is_away = True
+        servers.world.broker.wipe()
+        servers.advance(5)
+    away.clients.broker.fates.is_away = False
+
+
+@pytest.mark.parametrize("area", [Area.INCOMING, Area.DEFERRED])
+def test_what_was_due_by_another_clock_is_filled_in_too(servers: Servers, area: Area) -> None:
+    """New mail has no due row, and that of what waited was published."""
+    right = servers.start("right")
+    if area is Area.DEFERRED:
+        right.put()
+        right.defer(right.take_ids(), right.now() + 20)
+    slow = Node(servers, "slow", ahead_s=-55.0)
+    servers.wait(slow.queue.open())
+    with held_back(servers):
+        spool_ids = [right.put()] if area is Area.INCOMING else [message.spool_id for message, _ in right.search()]
+        wiped_with(servers, area, right)
+    assert slow.shared.parts.refilling.refilled > 0
+    delivered: list[QueueId] = []
+    for _ in range(int(WITHIN_S // 5)):
+        servers.advance(5)
+        delivered += deliver_all(right, slow)
+    assert [one.spool_id for one in delivered] == spool_ids != []
+
+
+def test_bounces_whose_maker_is_gone_come_again(servers: Servers) -> None:
+    """Their due row was published at once, and that was lost."""
+    maker, other = servers.start("maker"), servers.start("other")
+    maker.put()
+    (entry,), maker, other = taken_by_one(maker, other)
+    maker.commit((), [Settlement(entry, Area.BOUNCES, maker.now(), 1, NO_REPLY)])
+    maker.kill()
+    wiped_with(servers, Area.BOUNCES, maker)
+    delivered: list[QueueId] = []
+    for _ in range(int(2 * WITHIN_S // 5)):
+        servers.advance(5)
+        delivered += deliver_all(other)
+    assert delivered == [entry]
 
 
 def test_bounces_that_were_just_made_stay_with_their_maker(servers: Servers) -> None:

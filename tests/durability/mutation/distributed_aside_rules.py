@@ -175,7 +175,13 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
         "browse/refilling", "is_suspect=share.area is Area.INCOMING,", "is_suspect=False,"
     ),
     "shared: a refill leaves bounces to their maker": shared(
-        "browse/refilling", "living.share.due_at <= now and not _has_heir(living.share, now)]", "living.share.due_at <= now]"
+        "browse/refilling", "[share for share in shares if not _may_be_its_makers(share, now)]", "shares"
+    ),
+    "shared: a refill has what may have been published by a clock that is ahead": shared(
+        "browse/refilling", " if living.share.due_at <= now + CLOCKS_DIFFER_S]", " if living.share.due_at <= now]"
+    ),
+    "shared: a refill brings back bounces that were just made": shared(
+        "browse/refilling", "        self._firing.add(due)\n", ""
     ),
     "shared: a refill that was cut off is done by another server": shared(
         "identity/tasks",

@@ -241,7 +241,7 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
 
     looking = ContentLooking(stores.objects, kept, absent, here, reactor, later.resume)
     hurrying = Hurrying(stores, hand, starts, searching, firing, new_id, now, epoch)
-    refilling = Refilling(stores, circuits.broker, ServerTasks(rows, lease), starts, now)
+    refilling = Refilling(stores, circuits.broker, ServerTasks(rows, lease), starts, firing, now, epoch)
     forgotten = Forgotten(stores, hand, lease, starts, now)
     watching = Watching(stores.broker, database_clock, refilling, forgotten, reactor)
 

@@ -3,9 +3,10 @@
     a queue is not there, or can't be consumed for long -> wanted -> made -> all shares published -> done
 
 *Rules*: what is to be done is written down before the queue is made: a server that dies meanwhile has an heir. What another
-server may have comes as a suspect, and claims decide. What is due later is left to its due row, and so is a bounce that was
-just made: its maker has it without a claim. A queue that is there and can't be consumed, while the broker confirms other
-messages, is removed before: RabbitMQ may lose the log of a queue, but not its name.
+server may have comes as a suspect, and claims decide. What is due later is left to its due row, unless one whose clock is
+ahead may have published that: new mail has none. A bounce that was just made has its maker without a claim: it comes by
+another due row. A queue that is there and can't be consumed, while the broker confirms other messages, is removed before:
+RabbitMQ may lose the log of a queue, but not its name.
 """
 
 from __future__ import annotations
@@ -21,10 +22,14 @@ from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.browse.partition import LivingShare
 from mailismus.queue.providers.distributed.browse.starts import Starts
 from mailismus.queue.providers.distributed.circuits.circuit import Circuit
+from mailismus.queue.providers.distributed.due.firing import Firing
+from mailismus.queue.providers.distributed.format.due import due_row, due_share
+from mailismus.queue.providers.distributed.format.ids import CLOCKS_DIFFER_S
 from mailismus.queue.providers.distributed.format.marks import trigger_of
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.format.tables import DEAD, PROBE_TOPIC, QUEUES, queue_of
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
+from mailismus.queue.providers.distributed.hand.held import TRUST_S
 from mailismus.queue.providers.distributed.identity.tasks import REFILL, ServerTasks, want
 from mailismus.queue.providers.distributed.settle.plan import HEIR_S, stays_with_maker
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
@@ -41,11 +46,18 @@ class Refilling:
     _log = Logger()
 
     def __init__(
-        self, stores: Stores, circuit: Circuit, tasks: ServerTasks, starts: Starts, now: Callable[[], float]
+        self,
+        stores: Stores,
+        circuit: Circuit,
+        tasks: ServerTasks,
+        starts: Starts,
+        firing: Firing,
+        now: Callable[[], float],
+        epoch: Callable[[], int],
     ) -> None:
-        """`circuit`: the broker's; `now`: UTC seconds."""
+        """`circuit`: the broker's; `now`: UTC seconds; `epoch`: of this server's lease."""
         self._stores, self._circuit, self._tasks = stores, circuit, tasks
-        self._starts, self._now = starts, now
+        self._starts, self._firing, self._now, self._epoch = starts, firing, now, epoch
         self._is_running = self._is_closed = False
         self._stuck: set[Area] = set()
         self.refilled = 0
@@ -108,7 +120,7 @@ class Refilling:
         self._log.warn("{queue} of the broker was lost, and is filled again from the database.", queue=queue)
         await self._stores.broker.declare([queue])
         count, some = 0, list[LivingShare]()
-        async for living in self._starts.living(area, self._now()):
+        async for living in self._starts.living(area, self._now() + CLOCKS_DIFFER_S):
             some.append(living)
             if len(some) == AT_A_TIME:
                 count += await self._publish(some)
@@ -119,7 +131,9 @@ class Refilling:
 
     async def _publish(self, some: Sequence[LivingShare]) -> int:
         now = self._now()
-        due = [living.share for living in some if living.share.due_at <= now and not _has_heir(living.share, now)]
+        shares = [living.share for living in some if living.share.due_at <= now + CLOCKS_DIFFER_S]
+        due = [share for share in shares if not _may_be_its_makers(share, now)]
+        await self._wait([share for share in shares if _may_be_its_makers(share, now)], now)
         await together(
             self._stores.broker.publish(
                 queue_of(share.name.place.queue_name),
@@ -135,9 +149,15 @@ class Refilling:
         )
         return len(due)
 
+    async def _wait(self, shares: Sequence[Share], now: float) -> None:
+        due = [due_share(share.name, now + HEIR_S, now, self._epoch()) for share in shares]
+        await together(self._stores.rows.write([due_row(one, now)]) for one in due)
+        self._firing.add(due)
 
-def _has_heir(share: Share, now: float) -> bool:
-    return stays_with_maker(share) and share.enqueued_at > now - HEIR_S
+
+def _may_be_its_makers(share: Share, now: float) -> bool:
+    """Whether the server that made a bounce may have it without a claim."""
+    return stays_with_maker(share) and share.enqueued_at > now - TRUST_S - CLOCKS_DIFFER_S
 
 
 def _area_of(name: str) -> Area | None:
