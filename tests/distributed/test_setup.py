@@ -13,6 +13,7 @@ from mailismus.config.values.services import CassandraSettings, ServiceLogin
 from mailismus.errors import StartError
 from mailismus.queue.providers.distributed.format.tables import DEAD, QUEUES, TABLES
 from mailismus.queue.providers.distributed.fsck.alone import count_servers
+from mailismus.queue.providers.distributed.identity.agreements import agree_on_places
 from mailismus.queue.providers.distributed.setting_up import make_keyspace
 from mailismus.queue.providers.distributed.setup import missing_things, set_up
 from mailismus.queue.providers.distributed.stores.failure import NotDone
@@ -75,6 +76,23 @@ def test_a_check_of_what_was_never_set_up_says_so() -> None:
     assert refused.value.status == 78
     world.set_up()
     assert world.wait(count_servers(cast(Any, reached))) == 0
+
+
+@pytest.mark.parametrize(("name", "attribute"), [("objects/@bucket", "bucket"), ("rabbitmq/@vhost", "vhost")])
+def test_a_queue_is_in_one_place_of_each_store(name: str, attribute: str) -> None:
+    """A check of another one would take all contents for lost."""
+    world = SetupWorld()
+    here, there = (attrs.evolve(world.one.stores, places={name: place}) for place in ("mail", "mial"))
+    world.wait(set_up(here))
+    for ask in (set_up(there), agree_on_places(there)):
+        with pytest.raises(StartError, match=f'attribute {attribute} of .* is "mial", and .* in "mail"') as refused:
+            world.wait(ask)
+        assert (refused.value.status, refused.value.setting) == (78, f"mta/queue/{name}")
+    reached = SimpleNamespace(stores=there, elapsed=world.clock.seconds)
+    with pytest.raises(StartError, match="write that"):
+        world.wait(count_servers(cast(Any, reached)))
+    world.wait(agree_on_places(here))
+    assert world.wait(set_up(here)) == []
 
 
 @attrs.define

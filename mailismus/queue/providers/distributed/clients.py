@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import attrs
@@ -34,16 +34,17 @@ _GUEST = "guest"
 
 @attrs.frozen
 class Clients:
-    """Clients of the three services. `rows`: also makes the keyspace."""
+    """Clients of the three services. `rows`: also makes the keyspace; `places`: as of `Stores`."""
 
     broker: RabbitBroker
     rows: CassandraRows
     objects: HttpObjects
+    places: Mapping[str, str]
 
     @property
     def stores(self) -> Stores:
         """As the queue asks them."""
-        return Stores(self.broker, self.rows, self.objects)
+        return Stores(self.broker, self.rows, self.objects, self.places)
 
 
 def make_clients(settings: ServicesSettings, reactor: IReactorTime, worker: IWorker, now: Callable[[], float]) -> Clients:
@@ -65,6 +66,7 @@ def make_clients(settings: ServicesSettings, reactor: IReactorTime, worker: IWor
         RabbitBroker(reactor, broker_access),
         CassandraRows(cast(RowsReactor, reactor), worker, rows_access, cassandra.keyspace),
         _objects(settings.objects, reactor, now),
+        {"objects/@bucket": settings.objects.bucket, "rabbitmq/@vhost": rabbitmq.vhost},
     )
 
 

@@ -51,6 +51,7 @@ from mailismus.queue.providers.distributed.commits import MAX_ENVELOPE_BYTES
 from mailismus.queue.providers.distributed.content.draft import DraftInMemory
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.hand.leaving import leave_all
+from mailismus.queue.providers.distributed.identity.agreements import agree_on_places
 from mailismus.queue.providers.distributed.identity.notes import known_servers
 from mailismus.queue.providers.distributed.parts import DistributedParts
 from mailismus.queue.providers.distributed.setup import are_queues_alone, missing_things, not_set_up
@@ -91,6 +92,7 @@ class DistributedQueue:
             missing = await missing_things(parts.stores)
             if not are_queues_alone(missing):
                 raise not_set_up(missing)
+            await agree_on_places(parts.stores)
             await parts.view.adopt()
             await parts.lease.acquire(await parts.ids.start(), is_to_serve=True)
             await parts.starts.load()

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from mailismus.errors import StartError
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.format.tables import DEAD, ENQUEUED, QUEUES, TABLES, queue_of
+from mailismus.queue.providers.distributed.identity.agreements import agree_on_places
 from mailismus.queue.providers.distributed.identity.tasks import REFILL, want
 from mailismus.queue.providers.distributed.stores.stores import Stores
 
@@ -21,10 +22,11 @@ _QUEUE = "queue "
 
 
 async def set_up(stores: Stores) -> list[str]:
-    """Make what is missing, and return it, in words. Raises `NotDone`; what was made before that stays, and the next call
-    goes on."""
+    """Make what is missing, and return it, in words. What was made before an error stays, and the next call goes on. Raises
+    `NotDone`, and `StartError` (78) where servers of this queue use other places."""
     missing = await missing_things(stores)
     await stores.rows.make(TABLES)
+    await agree_on_places(stores)
     await stores.objects.make()
     if f"table {ENQUEUED.name}" not in missing:
         for area in Area:

@@ -9,14 +9,13 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.errors import Unavailable
-from mailismus.queue.providers.distributed.format.tables import AGREEMENTS, DESTINATIONS
+from mailismus.queue.providers.distributed.format.tables import DESTINATIONS
+from mailismus.queue.providers.distributed.identity.agreements import agree, agreed
 from mailismus.queue.providers.distributed.identity.epochs import next_number
 from mailismus.queue.providers.distributed.limits.keeping import LimitKeeping
 from mailismus.queue.providers.distributed.news import ServerNews
-from mailismus.queue.providers.distributed.stores.failure import StoreFailure, Unanswered
+from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.rows import IRows, Put, Write
-
-TRIES = 5
 
 
 class ServerSharing:
@@ -41,29 +40,19 @@ class ServerSharing:
         return Deferred.fromCoroutine(self._agree(name, value))
 
     async def _agree(self, name: str, value: bytes) -> bytes:
-        for _ in range(TRIES):
-            known = await self._agreed(name)
-            if known is not None:
-                return known
-            try:
-                if await self._rows.add(AGREEMENTS, (name,), {"value": value}) is None:
-                    return value
-            except Unanswered:
-                continue  # the next look tells
-            except StoreFailure as failure:
-                raise Unavailable(str(failure)) from failure
-        raise Unavailable("the database does not answer")
+        try:
+            return await agree(self._rows, name, value)
+        except StoreFailure as failure:
+            raise Unavailable(str(failure)) from failure
 
     def agreed(self, name: str) -> Deferred[bytes | None]:
         return Deferred.fromCoroutine(self._agreed(name))
 
     async def _agreed(self, name: str) -> bytes | None:
         try:
-            row = await self._rows.row(AGREEMENTS, (name,))
+            return await agreed(self._rows, name)
         except StoreFailure as failure:
             raise Unavailable(str(failure)) from failure
-        value = None if row is None else row["value"]
-        return value if isinstance(value, bytes) else None
 
     def next_number(self, name: str, above: int) -> Deferred[int]:
         return Deferred.fromCoroutine(self._next_number(name, above))

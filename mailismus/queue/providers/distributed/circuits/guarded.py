@@ -51,6 +51,7 @@ def guard(stores: Stores, circuits: Circuits) -> Stores:
         GuardedBroker(stores.broker, _Guard(circuits.broker)),
         GuardedRows(stores.rows, _Guard(circuits.rows)),
         GuardedObjects(stores.objects, _Guard(circuits.objects)),
+        stores.places,
     )
 
 

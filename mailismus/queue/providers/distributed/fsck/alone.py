@@ -15,6 +15,7 @@ from mailismus.queue.fsck.refusals import refuse_other_than_directories, refuse_
 from mailismus.queue.providers.distributed.format.tables import TABLES
 from mailismus.queue.providers.distributed.format.version import SERVER, STATE
 from mailismus.queue.providers.distributed.fsck.repairs import CORRUPT
+from mailismus.queue.providers.distributed.identity.agreements import agree_on_places
 from mailismus.queue.providers.distributed.identity.gate import refuse_shut
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.opening import OwnPlace, open_place
@@ -25,10 +26,11 @@ from mailismus.queue.providers.distributed.stopped.alone import AloneLease
 
 async def count_servers(reached: IReached) -> int:
     """How many servers serve the queue; 0 too where a command has it for itself. Raises `StartError` (78) where its tables
-    are not there, `NotDone`."""
+    are not there, or this is not where it is, `NotDone`."""
     missing = await reached.stores.rows.missing(TABLES)
     if missing:
         raise not_set_up([f"table {name}" for name in missing])
+    await agree_on_places(reached.stores)
     owners = await ServerLease(reached.stores.rows, "", reached.elapsed).others()
     return 0 if any(owner < 0 for owner in owners) else len(owners)
 

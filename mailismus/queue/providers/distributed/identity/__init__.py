@@ -2,6 +2,7 @@
 
 Modules:
 
+    agreements  what all servers use, and must have in common
     epochs      an epoch is claimed by compare and set
     spool_ids   the ids of one server
     lease       which epochs are those of servers that run

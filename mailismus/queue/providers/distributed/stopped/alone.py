@@ -12,6 +12,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall
 
 from mailismus.errors import StartError
+from mailismus.queue.providers.distributed.identity.agreements import agree_on_places
 from mailismus.queue.providers.distributed.identity.lease import RENEW_S, ServerLease
 from mailismus.queue.providers.distributed.reaching import IReached
 from mailismus.queue.providers.distributed.setup import missing_things, not_set_up
@@ -34,6 +35,7 @@ class AloneLease:
         missing = await missing_things(reached.stores)
         if missing:
             raise not_set_up(missing)
+        await agree_on_places(reached.stores)
         await self._lease.acquire(self._owner)
         await self.check()
         self._timer = reached.timers.callLater(RENEW_S, self._renew)
