@@ -322,7 +322,7 @@ def _build(
     )
     manager.on_flush(deliver.forget_deaths, deliver.forget_deaths_of)
     manager.on_jump(deliver.clock_jumped)
-    manager.on_explain(deliver.explanations)
+    manager.on_explain(partial(deliver.explanations, opened.sharing))
     report = ReportTask(settings.report, host, manager, maillog, clock, time.monotonic, os.urandom, audits)
     observation.watch(opened, manager, submit, deliver, names, report)
     told = host.decode("ascii", "replace"), program_version()

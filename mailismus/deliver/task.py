@@ -52,6 +52,7 @@ from mailismus.observe.habits import MAX_HOSTS, Told, WindowHabits
 from mailismus.observe.maillog import MailLog
 from mailismus.queue.interface import Entry, Message
 from mailismus.queue.limits import ILimits
+from mailismus.queue.sharing import IHand
 
 
 class DeliverTask:
@@ -225,9 +226,9 @@ class DeliverTask:
 
     # ------------------------------------------------------------------ why mail waits
 
-    def explanations(self) -> DeliveryExplanations:
-        """Explains entries to one caller, as `queue.waiting.Explanations`."""
-        return DeliveryExplanations(self._view, self._times, self._distribution.route, self.local.notes)
+    def explanations(self, hand: IHand | None = None) -> DeliveryExplanations:
+        """Explains entries to one caller, as `queue.waiting.Explanations`. `hand`: as there."""
+        return DeliveryExplanations(self._view, self._times, self._distribution.route, self.local.notes, hand)
 
     def overview(self) -> DeliveryOverview:
         """The fullest and slowest next hops, what holds mail back, and the last failures."""

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from twisted.internet.defer import Deferred
 
+from mailismus.mail.ids import QueueId
 from mailismus.queue.limits import ILimits
 
 
@@ -21,7 +22,14 @@ class INumbers(Protocol):
         """A number of this name that no server has got, greater than `above`. Fails with `Unavailable`."""
 
 
-class ISharing(INumbers, Protocol):
+class IHand(Protocol):
+    """What one server has of the queue."""
+
+    def has(self, queue_id: QueueId) -> bool:
+        """Whether an entry is in its hand. One that is due and is not there is another server's, or comes to one next."""
+
+
+class ISharing(INumbers, IHand, Protocol):
     """Used behind `IOpenedQueue.begin`."""
 
     @property

@@ -14,6 +14,7 @@ from mailismus.deliver.knowledge.host_sharing import LOOK_S, SharedHosts
 from mailismus.deliver.knowledge.host_snapshot import STEP
 from mailismus.deliver.schedule.destdb import Deaths, HostFailure
 from mailismus.errors import Unavailable
+from mailismus.mail.ids import QueueId
 from mailismus.mail.reply import Reply
 from mailismus.queue.limits import ILimits
 from tests.deliver import known_hosts
@@ -43,6 +44,9 @@ class Cluster:
 
     def agreed(self, name: str) -> Deferred[bytes | None]:
         raise AssertionError("nothing is agreed on here")
+
+    def has(self, queue_id: QueueId) -> bool:
+        raise AssertionError("nobody asks for entries here")
 
     def next_number(self, name: str, above: int) -> Deferred[int]:
         raise AssertionError("nothing is numbered here")

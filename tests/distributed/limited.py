@@ -20,6 +20,7 @@ from tests.deliver.harness import Bench
 from tests.deliver.harness import World as DeliverWorld
 from tests.distributed.models.host import HostClock
 from tests.distributed.world import World
+from tests.fakes.hand import NoHand
 from tests.fakes.network import Network, Wire
 
 
@@ -52,7 +53,7 @@ class LimitedServer:
         stores = self.clients.stores
         self.lease = ServerLease(stores.rows, name, self.host.seconds)
         news = ServerNews(stores.broker, self.host)
-        self.sharing = ServerSharing(stores.rows, news, LimitKeeping(stores.rows, self.lease, news, self.host))
+        self.sharing = ServerSharing(stores.rows, news, LimitKeeping(stores.rows, self.lease, news, self.host), NoHand())
         self.uses: dict[str, tuple[Use, LimitPart]] = {}
         world.wait(self.lease.acquire(epoch))
         self._renewing = Regular(RENEW_S, self.host, "no lease")

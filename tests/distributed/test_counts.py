@@ -21,7 +21,7 @@ from mailismus.queue.providers.distributed.counts.numbers import Numbers, slot_o
 from mailismus.queue.providers.distributed.counts.stored import RECOUNT, CountRow, rows_of_area
 from mailismus.queue.providers.distributed.format.tables import SLICE_COUNTS
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S
-from mailismus.queue.providers.distributed.metrics import METRICS
+from mailismus.queue.providers.distributed.metrics import METRICS, DistributedFigures
 from mailismus.queue.providers.distributed.stores.rows import RowTable
 from tests.contracts.bench import LATER_REPLY, Bench, addresses
 from tests.distributed.commands import ModelCommands
@@ -313,9 +313,14 @@ def test_metrics_tell_how_much_is_in_the_whole_queue_where_that_is_wanted(server
     servers.advance(EACH_S + WRITE_S + 1)
     for node in (one, two):
         assert shown(node).get(("incoming",)) == (7 if is_wanted else None)
+    here = [node.shared.parts.hand.index.count_in(Area.INCOMING) for node in (one, two)]
+    assert sum(here) == 7
+    found = [DistributedFigures(node.shared).entries()[Area.INCOMING] for node in (one, two)]
+    assert found == ([7, 7] if is_wanted else here)
     one.clients.rows.fates.is_away = True
     servers.advance(EACH_S + 1)
     assert shown(one) == {}
+    assert DistributedFigures(one.shared).entries()[Area.INCOMING] == here[0]
 
 
 # without a server

@@ -13,6 +13,7 @@ from mailismus.queue.providers.distributed.news import ServerNews
 from mailismus.queue.providers.distributed.sharing import ServerSharing
 from tests.distributed.models.fates import Fate
 from tests.distributed.world import Server, World
+from tests.fakes.hand import NoHand
 
 
 class SharingWorld(World):
@@ -26,7 +27,7 @@ class SharingWorld(World):
 
     def _share(self, server: Server) -> ServerSharing:
         news, lease = ServerNews(server.broker, self.clock), ServerLease(server.rows, "name", self.clock.seconds)
-        return ServerSharing(server.rows, news, LimitKeeping(server.rows, lease, news, self.clock))
+        return ServerSharing(server.rows, news, LimitKeeping(server.rows, lease, news, self.clock), NoHand())
 
     def pass_s(self, seconds: float) -> None:
         clock: Clock = self.clock

@@ -13,6 +13,7 @@ from twisted.internet.task import Clock
 
 from mailismus.deliver.knowledge.host_sharing import SharedHosts
 from mailismus.errors import StartError, Unavailable
+from mailismus.mail.ids import QueueId
 from mailismus.queue.limits import ILimits
 from mailismus.start.common import NAME, Common, Salt
 from tests.deliver.known_hosts import destdb
@@ -40,6 +41,9 @@ class Agreements:
 
     def agreed(self, name: str) -> Deferred[bytes | None]:
         return fail(Unavailable("rows: no answer")) if self.is_away else succeed(self.values.get(name))
+
+    def has(self, queue_id: QueueId) -> bool:
+        raise AssertionError("nobody asks for entries here")
 
     def next_number(self, name: str, above: int) -> Deferred[int]:
         raise AssertionError("nothing is numbered here")

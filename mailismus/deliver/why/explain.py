@@ -24,6 +24,7 @@ from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.mail.outcome import Outcome
 from mailismus.queue.acts.marking import note_of
 from mailismus.queue.interface import Area, Entry, Message
+from mailismus.queue.sharing import IHand
 from mailismus.queue.waiting import Waiting
 
 SURVEY_S = 1.0
@@ -35,7 +36,8 @@ FindRoute = Callable[[bytes, bytes, bytes, bytes | None], Route]
 
 
 class DeliveryExplanations:
-    """Explains to one caller. `look`: what the task shows of itself now; `notes`: entries whose local delivery is stuck."""
+    """Explains to one caller. `look`: what the task shows of itself now; `notes`: entries whose local delivery is stuck;
+    `hand`: what this server has of a queue that others share; None: all of it."""
 
     _log = Logger()
 
@@ -45,7 +47,9 @@ class DeliveryExplanations:
         tell_times: Callable[[], Times],
         find_route: FindRoute,
         notes: Callable[[], Mapping[QueueId, bytes]],
+        hand: IHand | None = None,
     ) -> None:
+        self._hand = hand
         self._look, self._tell_times = look, tell_times
         self._find_route, self._notes = find_route, notes
         self._held_ids: set[SpoolId] = set()
@@ -88,7 +92,9 @@ class DeliveryExplanations:
     def _waiting(self, message: Message, entry: Entry, view: View, times: Times, *, is_brief: bool) -> Reason | None:
         """Why an entry waits that is not held. None: a brief listing tells it otherwise."""
         reason = settled_reason(entry, times)
-        if reason is None:
+        if reason is None and self._hand is not None and not self._hand.has(QueueId(message.spool_id, entry.number)):
+            reason = Reason(Hold.NEXT, survey.OUR_QUEUE, sentences.elsewhere())
+        elif reason is None:
             reason = self._not_taken(message, entry, view, times)
         elif reason.hold is Hold.LATER and not is_brief:
             reason = self._with_deaths(reason, message, entry, view, times)

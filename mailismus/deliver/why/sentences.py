@@ -261,6 +261,10 @@ def report(at: str, reply: Reply | None, host: bytes) -> str:
     return f"failed for good, its report is due at {at}; {said(reply, host)}"
 
 
+def elsewhere() -> str:
+    return "not in the hand of this server: another one has it, or it comes to one next (mailismus queue servers)"
+
+
 def next_one() -> str:
     return "nothing holds it: it is taken next, or its outcome is being written"
 

@@ -17,6 +17,7 @@ from mailismus.queue.acts.marking import FOR_EVER, marked
 from mailismus.queue.interface import Area, Entry, Filter, Message, Page
 from mailismus.queue.waiting import Waiting
 from tests.deliver.harness import Bench, Freezer
+from tests.fakes.hand import NoHand
 from tests.fakes.sink import Act, Action, Script, Sink
 
 MUTE: Script = {"dot": Act.SILENCE}
@@ -61,6 +62,15 @@ def test_a_delivery_that_is_under_way_and_those_behind_it() -> None:
     assert "waits for 192.0.2.1: it has not replied for" in " ".join(
         waiting.sentence.decode() for waiting in bench.why().values()
     )
+
+
+def test_what_is_due_and_another_server_has_is_not_explained_by_what_this_one_does() -> None:
+    bench = started(delay_start_s=60.0)
+    bench.put(b"r@b.example")
+    bench.run(1)
+    assert holds(bench) == {"start": 1}
+    bench.queue.on_explain(lambda: bench.task.explanations(NoHand()))
+    assert sentence(bench, ONE).startswith("not in the hand of this server: another one has it, or it comes to one next")
 
 
 def test_a_limit_of_connections() -> None:

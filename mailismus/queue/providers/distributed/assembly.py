@@ -296,7 +296,7 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
             carrying=Carrying(starts, settling, view.reading, may_carry, now, duties.move_starts, reactor),
             duties=duties,
             notes=notes,
-            sharing=ServerSharing(rows, news, LimitKeeping(rows, lease, news, reactor)),
+            sharing=ServerSharing(rows, news, LimitKeeping(rows, lease, news, reactor), hand),
             sizes=QueueSizes(count, reactor, is_wanted=terms.wants_sizes),
         )
     )

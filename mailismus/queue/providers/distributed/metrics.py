@@ -13,14 +13,16 @@ from mailismus.queue.providers.distributed.provider import DistributedQueue
 
 
 class DistributedFigures:
-    """The figures that every queue has (`IQueueFigures`): entries that this server has in its hand."""
+    """The figures that every queue has (`IQueueFigures`). Entries: those of all servers, as they were counted last, and
+    never fewer than this server has in its hand."""
 
     def __init__(self, queue: DistributedQueue) -> None:
         self._queue = queue
 
     def entries(self) -> Mapping[Area, int]:
-        index = self._queue.parts.hand.index
-        return {area: index.count_in(area) for area in Area}
+        parts = self._queue.parts
+        index, counted = parts.hand.index, parts.sizes.entries
+        return {area: max(index.count_in(area), counted.get(area, 0)) for area in Area}
 
     def refusals(self) -> Mapping[str, bool]:
         parts = self._queue.parts

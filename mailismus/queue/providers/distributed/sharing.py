@@ -9,6 +9,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from mailismus.errors import Unavailable
+from mailismus.mail.ids import QueueId
 from mailismus.queue.providers.distributed.format.tables import DESTINATIONS
 from mailismus.queue.providers.distributed.identity.agreements import agree, agreed
 from mailismus.queue.providers.distributed.identity.epochs import next_number
@@ -16,6 +17,7 @@ from mailismus.queue.providers.distributed.limits.keeping import LimitKeeping
 from mailismus.queue.providers.distributed.news import ServerNews
 from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.rows import IRows, Put, Write
+from mailismus.queue.sharing import IHand
 
 
 class ServerSharing:
@@ -23,8 +25,8 @@ class ServerSharing:
 
     _log = Logger()
 
-    def __init__(self, rows: IRows, news: ServerNews, limits: LimitKeeping) -> None:
-        self._rows, self._news = rows, news
+    def __init__(self, rows: IRows, news: ServerNews, limits: LimitKeeping, hand: IHand) -> None:
+        self._rows, self._news, self._hand = rows, news, hand
         self.limits = limits
         self._is_closed = False
 
@@ -33,6 +35,11 @@ class ServerSharing:
         await self.limits.close()
         self._news.close()
         self._is_closed = True
+
+    # the hand
+
+    def has(self, queue_id: QueueId) -> bool:
+        return self._hand.has(queue_id)
 
     # agreements
 
