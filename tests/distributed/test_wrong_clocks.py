@@ -6,13 +6,14 @@ from __future__ import annotations
 import pytest
 
 from mailismus.mail.ids import QueueId
-from mailismus.queue.interface import Area, Settlement
+from mailismus.queue.interface import Area, Message, Settlement
 from mailismus.queue.providers.distributed.format.due import SLOT_S
 from mailismus.queue.providers.distributed.format.tables import MAILS, queue_of
 from mailismus.queue.providers.distributed.hand.owning import LEFT_FOR_S
 from mailismus.queue.providers.distributed.hand.waiting import WAIT_S
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S, RENEW_S
 from mailismus.queue.providers.distributed.watching import EACH_S as CLOCK_S
+from tests.contracts.bench import NO_REPLY, addresses
 from tests.distributed.harness import VIEW
 from tests.distributed.servers import Node, Servers
 from tests.distributed.test_enquiries import Delivery
@@ -134,6 +135,26 @@ def test_a_server_whose_clock_is_behind_leaves_no_index_of_what_it_ends(servers:
         assert taken
     servers.advance(1)
     assert servers.wait(slow.clients.rows.all_rows(MAILS)) == []
+
+
+def test_the_bounces_of_a_round_come_together_to_an_heir_whose_clock_is_behind(servers: Servers) -> None:
+    """By its clock they are not due yet, as their maker is gone."""
+    fast = Node(servers, "fast", ahead_s=50.0)
+    servers.wait(fast.queue.open())
+    servers.advance(20)
+    fast.put(addresses(3))
+    for entry in fast.take_ids():
+        fast.commit((), [Settlement(entry, Area.BOUNCES, servers.now() + 50, 1, NO_REPLY)])
+    heir = servers.start("heir")
+    fast.kill()
+    taken: list[list[Message]] = []
+
+    def take() -> None:
+        heir.queue.take(Area.BOUNCES, 9, servers.now(), None).addCallback(taken.append)
+
+    heir.queue.ready(Area.BOUNCES).addCallback(lambda _: heir.host.callLater(0, take))
+    servers.advance(LEASE_S + 15)
+    assert [len(message.entries) for messages in taken for message in messages] == [3]
 
 
 def leave(servers: Servers, node: Node, body: bytes) -> None:

@@ -426,6 +426,9 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "        if is_bounce and not held.here and not await self._bounces.leads(held.name):\n",
         "        if False:\n",
     ),
+    "shared: a bounce that was due is, whatever the clock of its heir says": shared(
+        "hand/rounds", "(other.share.was_due or other.share.due_at <= now)", "other.share.due_at <= now"
+    ),
     "shared: a bounce stays with its maker": shared("settle/plan", "    if stays_with_maker(share):\n", "    if False:\n"),
     "shared: what is given back for long leaves the hand": shared(
         "hand/giving_back", "        if not_before - self._now() <= LONG_S:\n", "        if True:\n"

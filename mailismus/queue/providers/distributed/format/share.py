@@ -70,6 +70,11 @@ class Share:
         """The area of its entries."""
         return Area(self.name.place.queue_name)
 
+    @property
+    def was_due(self) -> bool:
+        """Whether it was due as it was made, by the clock of its maker."""
+        return self.due_at <= self.enqueued_at
+
 
 def pieces_of(entries: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
     """Entries of one area and time, a share each: at most `SHARE_ENTRIES`."""

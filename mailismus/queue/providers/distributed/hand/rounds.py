@@ -56,7 +56,7 @@ class OtherBounces:
             self._hand.end_use(held)
 
     async def of(self, share: Share, now: float) -> Sequence[Beside]:
-        """Those of the same message that are due and free, if this share is a bounce."""
+        """Those of the same message that are due, by whatever clock, and free, if this share is a bounce."""
         message = share.message
         if share.area is not Area.BOUNCES or message.recipient_count == 1:
             return ()
@@ -66,7 +66,7 @@ class OtherBounces:
             for name in self._others(rows, share.name):
                 held = self._hand.share(name)
                 other = await self._claimed(held)
-                if other is not None and other.share is not None and other.share.due_at <= now:
+                if other is not None and other.share is not None and (other.share.was_due or other.share.due_at <= now):
                     found.append(Beside(held, other))
                     continue
                 if other is not None:

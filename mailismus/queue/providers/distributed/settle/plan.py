@@ -169,7 +169,7 @@ def _successor(
 def stays_with_maker(share: Share) -> bool:
     """Whether it is a bounce that was due as it was made: its maker has it without a claim, and a due row brings it to
     another server `HEIR_S` later."""
-    return share.area is Area.BOUNCES and share.due_at <= share.enqueued_at
+    return share.area is Area.BOUNCES and share.was_due
 
 
 def _due_of(share: Share, now: float, writer: int) -> DueShare:
