@@ -486,7 +486,7 @@ def test_a_rule_for_mail_to_come_is_told_listed_and_undone(
     words = ("domain=x.example", "--for", "2h", "--reason", "sick")
     assert world.run("queue", "hold", "--incoming", *words) == 0
     (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith("A1: mail to come that matches is held from now on, until ")
+    assert line.startswith("A1: mail to come to this server that matches is held from now on, until ")
     assert line.endswith("; to end it: mailismus queue undo A1")
     assert areas(acting) == {"incoming": 1}
     acting.put(b"b@x.example", b"c@y.example")

@@ -135,9 +135,7 @@ def test_a_start_without_the_packages_names_file_and_line(root: Path, monkeypatc
     with pytest.raises(StartError) as refused:
         PROVIDER.open(config.settings.queue, nothing, nothing, lambda recipient: False)
     located = config.locate(refused.value, "f.xml")
-    assert str(located).startswith(
-        "f.xml:3: provider distributed needs no-such-package, which is not installed: pip install"
-    )
+    assert str(located).startswith("f.xml:3: provider distributed needs no-such-package, not installed here: pip install")
     assert not (root / "queue").exists()
 
 

@@ -19,7 +19,7 @@ def test_without_the_packages_the_exit_names_them(monkeypatch: pytest.MonkeyPatc
     error = refused.value
     assert (error.status, error.setting) == (os.EX_CONFIG, "mta/queue/@provider")
     needs, _, command = error.text.partition(": ")
-    assert needs == "provider distributed needs no-such-package and another, which is not installed"
+    assert needs == "provider distributed needs no-such-package and another, not installed here"
     assert command == "pip install 'mailismus[distributed]'"
 
 

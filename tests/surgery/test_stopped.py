@@ -117,7 +117,7 @@ def test_a_rule_is_put_in_force_and_undone_without_a_server(stopped: Stopped) ->
     status, out, err = stopped.act("hold", "--incoming", "domain=x.example", "--reason", "look")
     assert (status, out, err) == (
         0,
-        "A1: mail to come that matches is held from now on; to end it: mailismus queue undo A1\n",
+        "A1: mail to come to this server that matches is held from now on; to end it: mailismus queue undo A1\n",
         "",
     )
     assert stopped.areas() == {"incoming": 2}

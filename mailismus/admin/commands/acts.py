@@ -252,7 +252,8 @@ def _result_lines(found: ShownAct, restored_before: int) -> Iterator[str]:
         return
     if one.is_in_force:
         until = "" if one.until is None else f", until {due_moment(one.until, None, _FORM)}"
-        yield f"{one.name}: mail to come that matches is held from now on{until}; to end it: mailismus queue undo {one.name}"
+        undo = f"mailismus queue undo {one.name}"
+        yield f"{one.name}: mail to come to this server that matches is held from now on{until}; to end it: {undo}"
         return
     kept = f", {one.removed} of them for good" if one.removed else ""
     until = "" if one.until is None else f" until {due_moment(one.until, None, _FORM)}"

@@ -27,7 +27,7 @@ def require_packages() -> None:
     missing = missing_packages()
     if missing:
         names = " and ".join(missing)
-        text = f"provider distributed needs {names}, which is not installed: pip install 'mailismus[distributed]'"
+        text = f"provider distributed needs {names}, not installed here: pip install 'mailismus[distributed]'"
         raise StartError(os.EX_CONFIG, text, "mta/queue/@provider")
 
 

@@ -38,7 +38,7 @@ def refusal_of(old: ViewSettings, new: ViewSettings) -> ViewRefusal | None:
     was, wanted = (show_time_ms(view.slice_window_s * 1000) for view in (old, new))
     if old.slice_window_s % new.slice_window_s:  # a longer one does not divide it either
         text = f"<slicewindow> was {was} and can't become {wanted}, which does not divide it"
-        return ViewRefusal(f"{PATH}/slicewindow", f"{text}: slices of the past would not be found")
+        return ViewRefusal(f"{PATH}/slicewindow", f"{text}: slices of the past would not be found; write {was}")
     if new.bucket_count < old.bucket_count:
         text = f"<bucketcount> was {old.bucket_count} and can't become {new.bucket_count}: the buckets above would be lost"
         return ViewRefusal(f"{PATH}/bucketcount", f"{text}; write {old.bucket_count} or more")
