@@ -1,16 +1,17 @@
 """Entries that are out for delivery and that an act of an administrator waits for: it is applied when they come back (pure).
 
 The act's settlement takes the place of the one that the outcome would have had, in the same commit. An entry that was
-delivered, or that failed for good, is beyond a hold; the act decides.
+delivered, or that failed for good, is beyond a hold; the act decides. An entry whose outcome is known and not yet durable is
+out too, and comes back no more: an act looks again for what it waits for.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from mailismus.mail.ids import QueueId
+from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.entering import successor_of
 from mailismus.queue.interface import Entry, Message, Settlement
 
@@ -46,6 +47,20 @@ class ComingBack:
         """The act waits for nothing any more."""
         self._awaited = {queue_id: other for queue_id, other in self._awaited.items() if other is not act}
         self._counts.pop(act, None)
+
+    def waited_for(self, act: AwaitingAct, most: int) -> Mapping[SpoolId, Sequence[QueueId]]:
+        """Entries that the act waits for, by message: of so many messages, those that it has waited for longest."""
+        found: dict[SpoolId, list[QueueId]] = {}
+        for queue_id, other in self._awaited.items():
+            if other is act and (queue_id.spool_id in found or len(found) < most):
+                found.setdefault(queue_id.spool_id, []).append(queue_id)
+        return found
+
+    def leave(self, queue_ids: Collection[QueueId], act: AwaitingAct) -> None:
+        """The act waits for these no more."""
+        for queue_id in queue_ids:
+            if self._awaited.get(queue_id) is act:
+                self._take(queue_id)
 
     def count(self, act: AwaitingAct) -> int:
         """How many entries the act waits for."""

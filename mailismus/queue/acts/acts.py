@@ -37,6 +37,9 @@ _ENDS = frozenset((ActState.DONE, ActState.UNDONE, ActState.INTERRUPTED))
 NUMBERS = "acts"
 """By which name numbers of acts are given out in a shared queue."""
 
+WAIT_S = 30.0
+"""Seconds until an act looks again for what it waits for."""
+
 STOP_S = 10.0
 """Seconds that a stop waits for the slices under way."""
 
@@ -294,6 +297,7 @@ class Acts:
             if self._is_stopped:
                 return  # the file says that it is unfinished: the next start goes on
             await self._change(run, _end_of(run, is_undo=is_undo))
+            self._look_later(run)
         except (StorageError, OSError) as error:
             run.fail(self._trouble or str(error))
             self._log.error("Act {name} was interrupted: {error}", name=run.act.name, error=error)
@@ -306,6 +310,26 @@ class Acts:
     def _failed(self, failure: Failure, run: ActRun) -> None:
         run.fail("the server failed; its log says how")
         self._log.failure("act {name} failed", failure, name=run.act.name)
+
+    def _look_later(self, run: ActRun) -> None:
+        if run.act.state is ActState.WAITING:
+            self._clock.callLater(WAIT_S, self._look, run)
+
+    def _look(self, run: ActRun) -> None:
+        Deferred.fromCoroutine(self._look_again(run)).addErrback(self._failed, run)
+
+    async def _look_again(self, run: ActRun) -> None:
+        await self._lock.acquire()
+        try:
+            if run.act.state is not ActState.WAITING or self._is_stopped:
+                return
+            await run.look_again(self._record)
+        except (StorageError, OSError) as error:
+            self._log.warn("Act {name} can't look for what it waits for: {error}", name=run.act.name, error=error)
+        finally:
+            self._lock.release()
+        self._on_change(run)
+        self._look_later(run)
 
     def _on_change(self, run: ActRun) -> None:
         """An entry came back that the act waited for."""

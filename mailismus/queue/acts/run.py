@@ -17,6 +17,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
+from mailismus.errors import StorageError
 from mailismus.mail.ids import QueueId
 from mailismus.queue.acting import Acting
 from mailismus.queue.acts.act import Act, ActKind, ActState
@@ -32,6 +33,8 @@ SLICE = 200
 """Entries of a slice, about."""
 MOST_PASSES = 4
 """Passes over the queue, at most: what moved while one went on is found by the next."""
+LOOKED_FOR = 200
+"""Messages that are looked for at a time, at most."""
 LEAST_REST_S = 0.001
 
 Make = Callable[[Message, Entry, float], Settlement]
@@ -139,6 +142,22 @@ class ActRun:
             out = await self._pass(wanted, record, self._settlement)
             if self._is_over() or (self.act.entries == before and (number or not out)):
                 break
+        await self.look_again(record)
+
+    async def look_again(self, record: RecordRun) -> None:
+        """Look for what it waits for, `LOOKED_FOR` messages at most: what was not out, but whose outcome was being written,
+        is acted on, or gone. Raises as `do`."""
+        wanted, awaited = filter_of(self.act), self._acting.awaited
+        for spool_id, queue_ids in awaited.waited_for(self, LOOKED_FOR).items():
+            if self._is_stopped:
+                return
+            awaited.leave(queue_ids, self)
+            try:
+                await self._pass(attrs.evolve(wanted, spool_id=spool_id), record, self._settlement)
+            except (StorageError, OSError):
+                awaited.expect(queue_ids, self)
+                raise
+        self.waiting = awaited.count(self)
 
     async def undo(self, record: RecordRun) -> None:
         """Restore what is in the act's hands. Raises as `do`."""

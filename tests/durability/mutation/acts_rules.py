@@ -52,6 +52,12 @@ ACTS_RULES: dict[str, Rule] = {
         "acts", "            if self._is_stopped:\n                return", "            if False:\n                return"
     ),
     "acts: an act waits for entries that are out": _acts("run", "                self._acting.expect(page.out, self)\n", ""),
+    "acts: an act looks again for what it waits for": _acts(
+        "acts", "            self._look_later(run)\n        except", "        except"
+    ),
+    "acts: what could not be looked for is waited for": _acts(
+        "run", "                awaited.expect(queue_ids, self)\n                raise\n", "                raise\n"
+    ),
     "acts: what an act has it passes over": _acts("run", "            and not has_acted(act, entry)\n", ""),
     "acts: what came later is not concerned": _acts("run", "            and message.received_at <= begun_at\n", ""),
     "acts: an undoing waits for nothing any more": _acts(

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import gc
 import weakref
+from typing import Any
 
 import attrs
 import pytest
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, fail
 
-from mailismus.errors import StartError
+from mailismus.errors import StartError, Unavailable
 from mailismus.mail.ids import SpoolId
 from mailismus.mail.outcome import Outcome, OutcomeKind
 from mailismus.mail.reply import Reply
 from mailismus.queue.acts.act import ActKind, ActState, Order
 from mailismus.queue.acts.act_file import ActFile
-from mailismus.queue.acts.acts import STOP_S, Acts
+from mailismus.queue.acts.acts import STOP_S, WAIT_S, Acts
 from mailismus.queue.acts.counted import MOST, CountedMessages
 from mailismus.queue.acts.marking import FOR_EVER
 from mailismus.queue.acts.run import SLICE
@@ -246,6 +247,53 @@ def test_what_is_given_back_untried_is_acted_on(world: ActWorld) -> None:
     assert world.areas() == {Area.HELD: 1, Area.INCOMING: 1}
     assert run.act.state is ActState.DONE
     assert [entry.number for message in world.take() for entry in message.entries] == [2]
+
+
+@pytest.mark.parametrize("outcome", [DELIVERED, LATER])
+def test_what_comes_back_as_it_is_met_is_not_waited_for(
+    world: ActWorld, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
+) -> None:
+    world.put()
+    (message,) = world.take()
+    commits: list[tuple[Any, ...]] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(world.provider, "begin_commit", lambda *commit: commits.append(commit))
+        settle(world.manager, message, [(message.entries[0], outcome)])
+    run = world.order(ActKind.HOLD)
+    assert (run.act.state, run.waiting) == (ActState.WAITING, 1)
+    world.provider.begin_commit(*commits[0])
+    world.clock.advance(WAIT_S - 1)
+    assert run.act.state is ActState.WAITING
+    world.clock.pump([1.0] * 2)
+    assert (run.act.state, run.waiting, run.act.entries) == (ActState.DONE, 0, outcome is LATER)
+    assert world.areas() == ({Area.HELD: 1} if outcome is LATER else {})
+
+
+def test_what_is_out_for_long_is_waited_for_until_it_comes_back(world: ActWorld) -> None:
+    world.put(b"a@x.example", b"b@x.example")
+    (message,) = world.take()
+    run = world.order(ActKind.HOLD)
+    world.clock.pump([1.0] * int(3 * WAIT_S))
+    assert (run.act.state, run.waiting) == (ActState.WAITING, 2)
+    settle(world.manager, message, [(message.entries[0], LATER)])
+    world.clock.pump([1.0] * int(3 * WAIT_S))
+    assert (run.act.state, run.waiting, run.act.entries) == (ActState.WAITING, 1, 1)
+    settle(world.manager, message, [(message.entries[1], LATER)])
+    world.clock.pump([0.1] * 10)
+    assert (run.act.state, run.act.entries, run.act.messages) == (ActState.DONE, 2, 1)
+
+
+def test_an_act_that_can_not_look_again_tries_later(world: ActWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.put()
+    (message,) = world.take()
+    run = world.order(ActKind.HOLD)
+    with monkeypatch.context() as patch:
+        patch.setattr(world.provider, "claim", lambda *_: fail(Unavailable("the disk hangs")))
+        world.clock.pump([1.0] * int(WAIT_S + 1))
+    assert (run.act.state, run.waiting) == (ActState.WAITING, 1)
+    settle(world.manager, message, [(message.entries[0], LATER)])
+    world.clock.pump([0.1] * 10)
+    assert (run.act.state, world.areas()) == (ActState.DONE, {Area.HELD: 1})
 
 
 def test_undoing_ends_the_waiting(world: ActWorld) -> None:
