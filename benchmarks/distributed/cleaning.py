@@ -1,8 +1,9 @@
 """The clean-up of a queue as it will be so many days later: `python -m benchmarks.distributed.cleaning CONFIG DAYS`.
 
-No server runs. The browse starts are moved, and what lies behind is removed, by a clock that is ahead; then all rows are
-read, and all contents are listed. Prints a line of JSON: `rows` left by table, of slices before the content start of their
-area; `lives`: rows of others, `index`: of messages, `objects`: contents, and for how long it was moved and removed.
+No server runs. The browse starts are moved, and what lies behind is removed, by clocks that are ahead, ours and the
+database's; then all rows are read, and all contents are listed. Prints a line of JSON: `rows` left by table, of slices
+before the content start of their area; `lives`: rows of others, `index`: of messages, `objects`: contents, and for how long
+it was moved and removed.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from typing import Any, cast
+
+from twisted.internet.defer import Deferred
 
 from mailismus.config.read.load import Loader, load
 from mailismus.providers import PROVIDERS
@@ -26,6 +30,19 @@ from mailismus.queue.providers.distributed.view.history import ViewHistory
 
 DAY_S = 86_400.0
 PAGE = 1000
+
+
+class _RowsAhead:
+    """Rows of a database whose clock is ahead by so many seconds."""
+
+    def __init__(self, rows: IRows, ahead_s: float) -> None:
+        self._rows, self._ahead_s = rows, ahead_s
+
+    def now(self) -> Deferred[float]:
+        return self._rows.now().addCallback(lambda now_s: now_s + self._ahead_s)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._rows, name)
 
 
 async def move_starts(rows: IRows, view: ViewSettings, keep_s: float, now_s: float) -> float:
@@ -65,8 +82,9 @@ def main(argv: Sequence[str]) -> int:
     wanted = ViewSettings(view.slicewindow_s, view.bucketcount, view.updatebrowsestartpace)
     reached = ReachedServices(settings)
     try:
-        stores, now_s = reached.stores, reached.now() + float(days) * DAY_S
-        seconds = reached.wait(move_starts(stores.rows, wanted, view.keep_s, now_s))
+        stores, ahead_s = reached.stores, float(days) * DAY_S
+        rows = cast(IRows, _RowsAhead(stores.rows, ahead_s))
+        seconds = reached.wait(move_starts(rows, wanted, view.keep_s, reached.now() + ahead_s))
         print(json.dumps({"seconds": seconds, **reached.wait(left_of(stores.rows, stores.objects))}))
     finally:
         reached.close()
