@@ -17,6 +17,7 @@ ACTS_RULES: dict[str, Rule] = {
     "acts: an act is durable before its first slice": _acts(
         "acts", "            await self._append(begin_event(act))\n", "            pass\n"
     ),
+    "acts: no two servers give one number": _acts("acts", "        if self._numbers is None:\n", "        if True:\n"),
     "acts: an act that could not be written is none": _acts("acts", "            del self._acts[act.number]\n", ""),
     "acts: an act that ended is not in the runs any more": _acts(
         "acts",

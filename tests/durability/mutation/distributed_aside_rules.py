@@ -138,6 +138,12 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     ),
     "shared: one server sweeps": shared("sweep/sweeping", " or not await self._lease.is_oldest():\n", ":\n"),
     # beside
+    "shared: a queue is in one bucket and one virtual host": shared(
+        "identity/agreements", "        if known != place:\n", "        if False:\n"
+    ),
+    "shared: a number is greater than those known here": shared(
+        "identity/epochs", "            number = max(last, above) + 1\n", "            number = last + 1\n"
+    ),
     "shared: an epoch is used when its row is durable": shared("identity/epochs", "        await self._write(row)\n", ""),
     "shared: a server looks at the gate": shared(
         "provider", "await parts.ids.start(), is_to_serve=True)", "await parts.ids.start())"
