@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from twisted.logger import capturedLogs
+from twisted.logger import capturedLogs, formatEvent
 
 from mailismus.queue.providers.distributed.format.tables import SERVER_NOTES
 from mailismus.queue.providers.distributed.identity.lease import LEASE_S
@@ -183,3 +183,10 @@ def test_a_stop_that_waits_no_longer_for_its_last_note_logs_nothing(servers: Ser
         servers.advance(GIVE_UP_S + 1)
     assert told.called
     assert [event for event in logged if event.get("log_failure")] == []
+
+
+def test_the_log_says_by_which_name_others_know_a_server(servers: Servers) -> None:
+    with capturedLogs() as logged:
+        node = servers.start("one")
+    texts = [formatEvent(event) for event in logged]
+    assert f"Serves the queue as {node.shared.parts.lease.server}, epoch {node.shared.parts.lease.epoch}." in texts

@@ -260,7 +260,7 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
         "identity/lease", "        return self.elapsed() < self._sure_until\n", "        return self._sure_until > 0\n"
     ),
     "shared: a start ends the leases before it": shared(
-        "identity/lease", "            if name == self._server:\n", "            if False:\n"
+        "identity/lease", "            if name == self.server:\n", "            if False:\n"
     ),
     "shared: what moves on is claimed": shared(
         "settle/settling",

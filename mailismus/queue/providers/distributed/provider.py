@@ -101,6 +101,8 @@ class DistributedQueue:
             await parts.counts.start()
         except StoreFailure as failure:
             raise StartError(os.EX_TEMPFAIL, f"the queue can't be opened: {failure}") from failure
+        lease = parts.lease
+        self._log.info("Serves the queue as {server}, epoch {epoch}.", server=lease.server, epoch=lease.epoch)
         parts.duties.start()
         parts.notes.start()
         parts.recounting.start()

@@ -50,7 +50,7 @@ class ServerLease:
     """The lease of one server. `server`: its name, the same after each start in the same directory."""
 
     def __init__(self, rows: IRows, server: str, elapsed: Callable[[], float]) -> None:
-        self._rows, self._server, self.elapsed = rows, server, elapsed
+        self._rows, self.server, self.elapsed = rows, server, elapsed
         self.epoch = 0
         """Of the lease; 0: none was acquired."""
         self._sure_until = float("-inf")
@@ -76,15 +76,15 @@ class ServerLease:
         """Acquire one under a new epoch, and end those of servers before in the same directory. `is_to_serve`: not where a
         conversion is at the queue, which would wait for its end. Raises `NotDone`, and `StartError` for a conversion."""
         for other, name in (await self._names()).items():
-            if name == self._server:
+            if name == self.server:
                 await self._end(other)
         for _ in range(TRIES):
             begun = self.elapsed()
             try:
-                found = await self._rows.add(SERVERS, (epoch,), {"name": self._server}, LEASE_S)
+                found = await self._rows.add(SERVERS, (epoch,), {"name": self.server}, LEASE_S)
             except Unanswered:
                 continue
-            if found is None or found["name"] == self._server:
+            if found is None or found["name"] == self.server:
                 if is_to_serve:
                     await self._look_at_gate(epoch)
                 self.epoch, self._sure_until = epoch, begun + SURE_S
@@ -103,7 +103,7 @@ class ServerLease:
         """Renew it. Return False where it was void, or may have been: others may have taken over. Raises `NotDone`,
         `Unanswered`: it may become so, unless it is renewed again soon."""
         begun = self.elapsed()
-        mine = {"name": self._server}
+        mine = {"name": self.server}
         found = await self._rows.change(SERVERS, (self.epoch,), mine, mine, LEASE_S)
         if found is None and (self.left_s or 0.0) > GRAIN_S:
             self._sure_until = begun + SURE_S
@@ -149,6 +149,6 @@ class ServerLease:
 
     async def _end(self, epoch: int) -> None:
         try:
-            await self._rows.change(SERVERS, (epoch,), {"name": _NOBODY}, {"name": self._server}, LEASE_S)
+            await self._rows.change(SERVERS, (epoch,), {"name": _NOBODY}, {"name": self.server}, LEASE_S)
         except StoreFailure:
             return  # it becomes void
