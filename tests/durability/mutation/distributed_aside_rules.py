@@ -187,7 +187,10 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
         "browse/refilling", " if living.share.due_at <= now + CLOCKS_DIFFER_S]", " if living.share.due_at <= now]"
     ),
     "shared: a refill brings back bounces that were just made": shared(
-        "browse/refilling", "        self._firing.add(due)\n", ""
+        "browse/refilling",
+        "        await together(self._stores.rows.write([due_row(one, now)]) for one in due)\n"
+        "        self._firing.add(due)\n",
+        "        pass\n",
     ),
     "shared: a refill that was cut off is done by another server": shared(
         "identity/tasks",
