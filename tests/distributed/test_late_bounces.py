@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
+from twisted.python.failure import Failure
 
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area, Settlement
@@ -108,3 +109,30 @@ def test_what_moved_into_the_present_slice_as_the_answer_was_late_is_not_kept_to
         servers.advance(1)
     assert found == [entry]
     assert [maker.may_try(entry), other.may_try(entry)].count(True) == 1
+
+
+@pytest.mark.parametrize("is_reported", [True, False])
+def test_a_report_that_the_database_takes_late_is_none_where_another_server_has_made_one(
+    servers: Servers, *, is_reported: bool
+) -> None:
+    """Its batch was sent under a lease that was void before the database took it."""
+    one, two = servers.start("one"), servers.start("two")
+    one.put()
+    (entry,), maker, heir = taken_by_one(one, two)
+    maker.commit((), [Settlement(entry, Area.BOUNCES, maker.now(), 1, NO_REPLY)])
+    assert maker.take_ids(Area.BOUNCES) == [entry]
+    servers.advance(CLAIM_AFTER_S + 2)
+    maker.clients.rows.fates.plan(Fate.NEVER, call="write")
+    told: list[object] = []
+    maker.queue.commit([maker.submission([b"a@b.example"], sender=b"")], [Settlement(entry, None)]).addBoth(told.append)
+    servers.advance(0.5)
+    maker.clients.rows.fates.is_away = True
+    assert taken_within(servers, heir, LEASE_S + 15) == [entry]
+    if is_reported:
+        report(heir, entry)
+    maker.clients.rows.fates.is_away = False
+    servers.advance(10)
+    assert isinstance(told[0], Failure) == is_reported
+    servers.advance(300)
+    assert len([*maker.take_ids(), *heir.take_ids()]) == 1, "reports"
+    assert maker.take_ids(Area.BOUNCES) == []

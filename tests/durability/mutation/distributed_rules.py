@@ -40,6 +40,14 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
     "shared: a report is repeated until it is answered": shared(
         "enqueue/steps", "                until = math.inf if must_be_known else end\n", "                until = end\n"
     ),
+    "shared: a report that came late is none where another server has made one": shared(
+        "enqueue/steps",
+        "            if beside and not may_end() and await self._has_another_ended(beside):\n",
+        "            if False:\n",
+    ),
+    "shared: a report that came late is one where no other server has made one": shared(
+        "enqueue/steps", "not may_end() and await self._has_another_ended(beside)", "not may_end()"
+    ),
     "shared: a report has an heir": shared(
         "enqueue/steps", "heirs_in_s = INSTEAD_S if beside else None", "heirs_in_s = None"
     ),

@@ -15,8 +15,9 @@ needed: in its place a due row has the share published later, and `FOR_ROW_S` ar
 
 What is written *beside* the rows comes by the same batch: a report's rows, and the end of its bounces. Then nothing is
 refused once the batch may have been carried out: it is repeated until it is answered. Before that it is refused where a
-server has stood still, or was cut off, and another one may have what is to end by now. A due row is in it too: a server that
-ends before the trigger is durable has promised the report already.
+server has stood still, or was cut off, and another one may have what is to end by now; behind it, where that one has ended
+all of it: it has made a report of its own. A due row is in it too: a server that ends before the trigger is durable has
+promised the report already.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ from mailismus.queue.providers.distributed.enqueue.plan import Arrived, EnqueueP
 from mailismus.queue.providers.distributed.format.batches import in_turn
 from mailismus.queue.providers.distributed.format.due import DueKind, DueShare, due_row, due_share
 from mailismus.queue.providers.distributed.format.share import Share
+from mailismus.queue.providers.distributed.format.tables import DELETED
 from mailismus.queue.providers.distributed.stores.failure import NotDone, StoreFailure, Unanswered
 from mailismus.queue.providers.distributed.stores.in_time import in_time
 from mailismus.queue.providers.distributed.stores.objects import IBody
-from mailismus.queue.providers.distributed.stores.rows import Write
+from mailismus.queue.providers.distributed.stores.rows import Put, Write
 from mailismus.queue.providers.distributed.stores.stores import Stores
+from mailismus.queue.providers.distributed.stores.together import together
 from mailismus.queue.providers.distributed.view.change import ViewSettings
 
 PATIENCE_S = 14.0
@@ -122,6 +125,8 @@ class Enqueueing:
                     break
                 stale += plan.shares
                 end = max(end, clock.elapsed() + PATIENCE_S)
+            if beside and not may_end() and await self._has_another_ended(beside):
+                raise NotDone("rows", "another server has reported it")
             told = plan.shares
             due, needless = list(plan.due), list[DueShare]()
             heirs = {heir.name: heir for heir in plan.heirs}
@@ -133,6 +138,18 @@ class Enqueueing:
         except StoreFailure as failure:
             raise EnqueueRefused(failure, unsure, told) from failure
         return Enqueued(plan, tuple(stale), tuple(due), tuple(needless))
+
+    async def _has_another_ended(self, beside: Sequence[Write]) -> bool:
+        """Whether all that comes beside has marks of another server, by their times: it has made its report by then."""
+        marks = [write for write in beside if isinstance(write, Put) and write.table is DELETED]
+        while True:
+            try:
+                found = await together(self._stores.rows.row(DELETED, mark.key) for mark in marks)
+                break
+            except NotDone:  # it may not be refused in doubt: the marks of this server are there
+                await self._clock.pause(PAUSE_S)
+        times = [(mark.cells.get("done_at"), row and row["done_at"]) for mark, row in zip(marks, found, strict=True)]
+        return all(None not in (own, there) and own != there for own, there in times)
 
     async def _write(self, writes: Sequence[Write], end: float, *, must_be_known: bool) -> None:
         for batch in in_turn(writes):
