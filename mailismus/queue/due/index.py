@@ -50,9 +50,9 @@ class DueIndex(DueEntries[M]):
             if number in known.out:
                 known.come_back((number,))
                 entry = known.entries[number]
-                entry.due_at = min(entry.due_at, not_before)  # it was due, and the clock may have been set back since
-                self._areas[entry.area].wait(spool_id, number, not_before)
-                self.given_back[QueueId(spool_id, number)] = not_before
+                until = max(not_before, entry.due_at)  # it was due, but the clock may have been set back since
+                self._areas[entry.area].wait(spool_id, number, until)
+                self.given_back[QueueId(spool_id, number)] = until
                 touched.add(entry.area)
         return touched
 
