@@ -12,7 +12,7 @@ bed         servers over the services, and their instruments
 run         one load on one or two servers
 prices      single calls, without a queue
 large       a queue with many deferred entries
-cleaning    the clean-up of a queue, by a clock that is ahead
+cleaning    the clean-up of a queue, by clocks that are ahead
 kept        what was measured, in a file
 scale       what a site needs, computed from that. Pure
 page        `docs/distributed-scale.md`, made from that

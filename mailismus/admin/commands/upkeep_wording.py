@@ -74,8 +74,10 @@ says so. Run it once at a time: two that make tables at the same moment may
 break the database's schema. A server makes nothing of this, and does not start
 where something is missing (78).
 
-It ends with 69 where a service can't be reached or refuses; what was made
-before stays. Replication is used where the keyspace is made, and only there.
+It ends with 69 where a service can't be reached or refuses, and with 78 where
+the database has fewer nodes than replication asks for, or servers of this queue
+use another bucket or virtual host; what was made before stays. Replication is
+used where the keyspace is made, and only there.
 For other providers there is nothing to set up."""
 
 SETUP_EXAMPLES = """\
