@@ -148,7 +148,10 @@ class Settling:
                     hop.habits.note_failed(entries, message, outcome.reply, outcome.host, now)
             delays = format_delays(delay_s - (now - queued_at), begun_at - queued_at - setup_s, setup_s, sending_s)
             delays += job.fields.text
-            recipients = [entry.recipient if entry.words is None else addressed(entry) for entry in entries]
+            if count == 1 and entries[0].words is None:
+                recipients = [entries[0].recipient]
+            else:
+                recipients = [entry.recipient if entry.words is None else addressed(entry) for entry in entries]
             lines += format_lines(message.spool_id, recipients, outcome, delay_s, delays, dispositions)
         counters.count_outcomes(delivered, deferred, failed, expired, content_bytes)
         self._maillog.write_lines(lines)

@@ -19,7 +19,10 @@ NOWHERE = NextHop("", 0)
 
 
 def final_recipients(entries: Sequence[Entry]) -> list[bytes]:
-    """Return where these entries are sent, in their order (hot path)."""
+    """Return where these entries are sent, in their order (hot path: most jobs have one)."""
+    if len(entries) == 1:
+        entry = entries[0]
+        return [entry.recipient if entry.words is None else entry.final_recipient]
     return [entry.recipient if entry.words is None else entry.final_recipient for entry in entries]
 
 
@@ -58,7 +61,7 @@ class Job(Transaction):
         """The form in which this host gets the message; None: as it is."""
         recipients = final_recipients(entries)
         Transaction.__init__(self, message.sender, recipients, message.size_bytes, message.eightbit)
-        self._note_utf8()
+        self.utf8 = needs_utf8(message.words, message.sender, recipients)
 
     def begin(self, now: float, fields: LogFields = NO_FIELDS) -> None:
         """Note when its attempt begins, or when it is settled without one. Monotonic seconds. `fields`: as `Job.fields`."""

@@ -110,7 +110,10 @@ class SeenHop:
             self._move_to(now)
         if sending_s < _MINUTE - 1:
             self.minute[int(now - sending_s) % _MINUTE] += 1
-        self._count(entries, 0)
+        if len(entries) == 1 and entries[0].reply is None:
+            self.first.add(0, 1)
+        else:
+            self._count(entries, 0)
         if self.watched:
             for entry in entries:
                 since = self.watched.pop((message.sender, entry.final_recipient), None)

@@ -43,7 +43,7 @@ class DueMessage:
         self.entries: dict[int, Entry] = {}
         """By number."""
         self.out: set[int] | frozenset[int] = NONE_OUT
-        """Numbers of the entries that are out. Read only: `go_out` and `come_back` change them."""
+        """Numbers of the entries that are out. Read only: the methods below change them."""
         self.since = 0.0
         """When it was added, UTC seconds."""
 
@@ -57,6 +57,14 @@ class DueMessage:
     def go_out(self, numbers: Iterable[int]) -> None:
         """Note that these entries are out."""
         self.changing_out().update(numbers)
+
+    def go_out_whole(self) -> None:
+        """Note that all of its entries are out, none of which was before (hot path)."""
+        self.out = set(self.entries)
+
+    def come_back_whole(self) -> None:
+        """Note that none of its entries is out any more (hot path)."""
+        self.out = NONE_OUT
 
     def come_back(self, numbers: Iterable[int]) -> None:
         """Note that these entries are out no more."""
@@ -197,7 +205,7 @@ class DueEntries(Generic[M]):
                 and not (first or out or given_back)
                 and all(map(is_, waiting, by_number.values()))
             ):
-                known.go_out(by_number)
+                known.go_out_whole()
                 limit -= count
                 taken.append(template)
                 del area.by_id[template.spool_id]
@@ -301,7 +309,10 @@ class DueEntries(Generic[M]):
     def end(self, known: M, numbers: Sequence[int]) -> bool:
         """Remove entries that are there. Return whether the message has none left."""
         entries, spool_id = known.entries, known.message.spool_id
-        known.come_back(numbers)
+        if len(numbers) == len(entries):
+            known.come_back_whole()
+        else:
+            known.come_back(numbers)
         if self.given_back:
             for number in numbers:
                 self.given_back.pop(QueueId(spool_id, number), None)
