@@ -1,6 +1,6 @@
 """Looks at workloads, or at single states, and tells each break.
 
-python -m tests.distributed.points                                          # all of it: half an hour
+python -m tests.distributed.points                                          # all of it: an hour
 python -m tests.distributed.points defer bounce                             # these workloads
 python -m tests.distributed.points 'defer 002-rows-write-last-killed'       # this state
 python -m tests.distributed.points --part 3/10                              # the third tenth of all states
