@@ -71,6 +71,8 @@ class ComingBack:
         act = self._awaited.pop(queue_id, None)
         if act is not None:
             self._counts[act] -= 1
+            if not self._counts[act]:
+                del self._counts[act]  # else it is kept for ever
         return act
 
     def delivered(self, message: Message, entries: Sequence[Entry]) -> None:

@@ -321,7 +321,7 @@ class Acts:
     async def _look_again(self, run: ActRun) -> None:
         await self._lock.acquire()
         try:
-            if run.act.state is not ActState.WAITING or self._is_stopped:
+            if run.act.state is not ActState.WAITING or self._is_stopped or self._runs.get(run.act.number) is not run:
                 return
             await run.look_again(self._record)
         except (StorageError, OSError) as error:

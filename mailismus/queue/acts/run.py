@@ -9,7 +9,7 @@ deliveries, from its claim until its slice was durable, whichever threads worked
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import attrs
@@ -17,8 +17,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
-from mailismus.errors import StorageError
-from mailismus.mail.ids import QueueId
+from mailismus.mail.ids import QueueId, SpoolId
 from mailismus.queue.acting import Acting
 from mailismus.queue.acts.act import Act, ActKind, ActState
 from mailismus.queue.acts.counted import CountedMessages
@@ -35,6 +34,8 @@ MOST_PASSES = 4
 """Passes over the queue, at most: what moved while one went on is found by the next."""
 LOOKED_FOR = 200
 """Messages that are looked for at a time, at most."""
+LOOKS = 2
+"""How often an entry is looked for before it is gone: it may have moved while it was looked for."""
 LEAST_REST_S = 0.001
 
 Make = Callable[[Message, Entry, float], Settlement]
@@ -83,8 +84,9 @@ def undo_filter_of(act: Act) -> Filter:
 
 
 class ActRun:
-    """One act that is done or undone. `act`: as it is now. `gaps`: entries that could not be read. `on_change`: awaited
-    behind each slice, with the act. `is_undone`: whether the act of a number is undone."""
+    """One act that is done or undone. `act`: as it is now. `gaps`: entries that could not be read, by the last pass over the
+    queue. `on_change`: called when an entry came back that it waited for. `is_undone`: whether the act of a number is
+    undone."""
 
     def __init__(
         self,
@@ -138,51 +140,55 @@ class ActRun:
         """Do the act, from what is left of it. Raises `StorageError`, `OSError`."""
         wanted = filter_of(self.act)
         for number in range(MOST_PASSES):
-            before = self.act.entries
-            out = await self._pass(wanted, record, self._settlement)
+            before, self.gaps = self.act.entries, Gaps()
+            out = await self._pass(wanted, record, self._settlement, self.gaps)
             if self._is_over() or (self.act.entries == before and (number or not out)):
                 break
         await self.look_again(record)
 
     async def look_again(self, record: RecordRun) -> None:
         """Look for what it waits for, `LOOKED_FOR` messages at most: what was not out, but whose outcome was being written,
-        is acted on, or gone. Raises as `do`."""
-        wanted, awaited = filter_of(self.act), self._acting.awaited
-        for spool_id, queue_ids in awaited.waited_for(self, LOOKED_FOR).items():
+        is acted on, or gone. It is waited for meanwhile: it may come back. Raises as `do`."""
+        for spool_id, queue_ids in self._acting.awaited.waited_for(self, LOOKED_FOR).items():
             if self._is_stopped:
                 return
-            awaited.leave(queue_ids, self)
-            try:
-                await self._pass(attrs.evolve(wanted, spool_id=spool_id), record, self._settlement)
-            except (StorageError, OSError):
-                awaited.expect(queue_ids, self)
-                raise
-        self.waiting = awaited.count(self)
+            begun = self._throttle.begin()
+            await self._look_for(spool_id, queue_ids, record)
+            await self._rest(self._throttle.worked_s(begun))
+        self.waiting = self._acting.awaited.count(self)
+
+    async def _look_for(self, spool_id: SpoolId, queue_ids: Sequence[QueueId], record: RecordRun) -> None:
+        """Look for entries of one message. Wait no more for those that are not found."""
+        wanted = attrs.evolve(filter_of(self.act), spool_id=spool_id)
+        for _ in range(LOOKS):
+            out = await self._pass(wanted, record, self._settlement, Gaps())
+            if self._is_stopped or out.issuperset(queue_ids):
+                return
+        self._acting.awaited.leave([one for one in queue_ids if one not in out], self)
 
     async def undo(self, record: RecordRun) -> None:
         """Restore what is in the act's hands. Raises as `do`."""
         wanted = undo_filter_of(self.act)
         before = -1
         while before != self.act.restored and not self._is_stopped:
-            before = self.act.restored
-            await self._pass(wanted, record, None)
+            before, self.gaps = self.act.restored, Gaps()
+            await self._pass(wanted, record, None, self.gaps)
 
     def _is_over(self) -> bool:
         limit = self.act.order.limit
         return self._is_stopped or (limit is not None and self.act.entries >= limit)
 
-    async def _pass(self, wanted: Filter, record: RecordRun, make: Make | None) -> bool:
-        """Go over the queue once. `make` None: restore. Return whether entries were out."""
+    async def _pass(self, wanted: Filter, record: RecordRun, make: Make | None, gaps: Gaps) -> set[QueueId]:
+        """Go over the queue once. `make` None: restore. Return the entries that were out and are waited for."""
         cursor: object | None = None
-        has_out = False
+        out = set[QueueId]()
         while True:
             begun = self._throttle.begin()
             page = await self._acting.claim(wanted, cursor, SLICE)
-            self.gaps.add(page.gaps)
-            if make is not None and page.out and self.act.order.limit is None:
-                has_out = True
-                self._acting.expect(page.out, self)
-                self.waiting = self._acting.awaited.count(self)
+            gaps.add(page.gaps)
+            if make is not None and self.act.order.limit is None:
+                self._wait_for(page)
+                out.update(page.out)
             if page.messages:
                 await self._slice(page, make)
             worked_s = self._throttle.worked_s(begun)
@@ -190,10 +196,17 @@ class ActRun:
                 await record(self)
             cursor = page.cursor
             if cursor is None or (self._is_over() if make is not None else self._is_stopped):
-                return has_out
+                return out
             await self._rest(worked_s)
             if self._is_stopped:
-                return has_out
+                return out
+
+    def _wait_for(self, page: Page) -> None:
+        """Wait for what is out, and no more for what was claimed."""
+        awaited = self._acting.awaited
+        awaited.leave([one for message in page.messages for one in message.queue_ids()], self)
+        self._acting.expect(page.out, self)
+        self.waiting = awaited.count(self)
 
     async def _rest(self, worked_s: float) -> None:
         """Leave the server to mail behind work that lasted so many seconds."""

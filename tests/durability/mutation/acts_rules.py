@@ -52,12 +52,21 @@ ACTS_RULES: dict[str, Rule] = {
     "acts: an act that a stop has cut off is unfinished": _acts(
         "acts", "            if self._is_stopped:\n                return", "            if False:\n                return"
     ),
-    "acts: an act waits for entries that are out": _acts("run", "                self._acting.expect(page.out, self)\n", ""),
+    "acts: an act waits for entries that are out": _acts("run", "        self._acting.expect(page.out, self)\n", ""),
     "acts: an act looks again for what it waits for": _acts(
         "acts", "            self._look_later(run)\n        except", "        except"
     ),
-    "acts: what could not be looked for is waited for": _acts(
-        "run", "                awaited.expect(queue_ids, self)\n                raise\n", "                raise\n"
+    "acts: what moved while it was looked for is looked for once more": _acts("run", "LOOKS = 2", "LOOKS = 1"),
+    "acts: what was looked for is not waited for any more": _acts(
+        "run", "        self._acting.awaited.leave([one for one in queue_ids if one not in out], self)\n", ""
+    ),
+    "acts: an act that is undone looks for nothing any more": _acts(
+        "acts",
+        "is not ActState.WAITING or self._is_stopped or self._runs.get(run.act.number) is not run",
+        "is not ActState.WAITING or self._is_stopped",
+    ),
+    "acts: a pass begins without gaps": _acts(
+        "run", "before, self.gaps = self.act.entries, Gaps()", "before = self.act.entries"
     ),
     "acts: what an act has it passes over": _acts("run", "            and not has_acted(act, entry)\n", ""),
     "acts: what came later is not concerned": _acts("run", "            and message.received_at <= begun_at\n", ""),
