@@ -127,3 +127,14 @@ def test_a_keyspace_is_made_once_with_no_more_copies_than_nodes() -> None:
     assert world.wait(make_keyspace(rows, keyspace_of(1))) == ["keyspace mail"]
     assert world.wait(make_keyspace(rows, keyspace_of(3))) == []
     assert rows.made == [("dc", 1)]
+
+
+def test_a_bucket_that_can_not_be_made_is_none_to_agree_on() -> None:
+    """Another one is written then, and must not be refused for the first."""
+    world = SetupWorld()
+    wrong, right = (attrs.evolve(world.one.stores, places={"objects/@bucket": place}) for place in ("mial", "mail"))
+    world.one.objects.fates.plan(Fate.NOT_DONE, call="make")
+    with pytest.raises(NotDone):
+        world.wait(set_up(wrong))
+    world.wait(set_up(right))
+    world.wait(agree_on_places(right))

@@ -139,7 +139,7 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     "shared: one server sweeps": shared("sweep/sweeping", " or not await self._lease.is_oldest():\n", ":\n"),
     # beside
     "shared: a queue is in one bucket and one virtual host": shared(
-        "identity/agreements", "        if known != place:\n", "        if False:\n"
+        "identity/agreements", "    if known not in (None, place):\n", "    if False:\n"
     ),
     "shared: a number is greater than those known here": shared(
         "identity/epochs", "            number = max(last, above) + 1\n", "            number = last + 1\n"

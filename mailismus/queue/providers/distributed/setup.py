@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from mailismus.errors import StartError
 from mailismus.queue.interface import Area
 from mailismus.queue.providers.distributed.format.tables import DEAD, ENQUEUED, QUEUES, TABLES, queue_of
-from mailismus.queue.providers.distributed.identity.agreements import agree_on_places
+from mailismus.queue.providers.distributed.identity.agreements import agree_on_places, refuse_other_places
 from mailismus.queue.providers.distributed.identity.tasks import REFILL, want
 from mailismus.queue.providers.distributed.stores.stores import Stores
 
@@ -26,8 +26,9 @@ async def set_up(stores: Stores) -> list[str]:
     `NotDone`, and `StartError` (78) where servers of this queue use other places."""
     missing = await missing_things(stores)
     await stores.rows.make(TABLES)
-    await agree_on_places(stores)
+    await refuse_other_places(stores)
     await stores.objects.make()
+    await agree_on_places(stores)
     if f"table {ENQUEUED.name}" not in missing:
         for area in Area:
             if f"{_QUEUE}{queue_of(area.value)}" in missing:

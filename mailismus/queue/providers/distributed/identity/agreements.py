@@ -1,8 +1,8 @@
 """What all servers of a queue use: the first value that any of them proposed; and the names of what they must share.
 
 *Rules*: a bucket or a virtual host of another name is refused: a server whose contents go elsewhere takes mail that no other
-one can read, and the check of a queue in the wrong bucket would take all of it for lost. The first `queue setup`, or the
-first start of a queue that an earlier version has set up, says which ones are meant.
+one can read, and the check of a queue in the wrong bucket would take all of it for lost. The first `queue setup` that has
+made the bucket, or the first start of a queue that an earlier version has set up, says which ones are meant.
 """
 
 from __future__ import annotations
@@ -42,8 +42,22 @@ async def agreed(rows: IRows, name: str) -> bytes | None:
 async def agree_on_places(stores: Stores) -> None:
     """Agree on the bucket and the virtual host. Raises `StartError` (78) where the servers use others, `NotDone`."""
     for setting, place in stores.places.items():
+        _refuse_other(setting, place, await agree(stores.rows, _name_of(setting), place.encode()))
+
+
+async def refuse_other_places(stores: Stores) -> None:
+    """The same, without a proposal: a bucket that can't be made is none to agree on."""
+    for setting, place in stores.places.items():
+        _refuse_other(setting, place, await agreed(stores.rows, _name_of(setting)))
+
+
+def _name_of(setting: str) -> str:
+    return setting.partition("/@")[2]
+
+
+def _refuse_other(setting: str, place: str, value: bytes | None) -> None:
+    known = None if value is None else value.decode("utf-8", "backslashreplace")
+    if known not in (None, place):
         element, _, attribute = setting.partition("/@")
-        known = (await agree(stores.rows, attribute, place.encode())).decode("utf-8", "backslashreplace")
-        if known != place:
-            text = f'attribute {attribute} of <{element}> is "{place}", and this queue is in "{known}": write that'
-            raise StartError(os.EX_CONFIG, text, f"mta/queue/{setting}")
+        text = f'attribute {attribute} of <{element}> is "{place}", and this queue is in "{known}": write that'
+        raise StartError(os.EX_CONFIG, text, f"mta/queue/{setting}")
