@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from mailismus.errors import StartError
 from mailismus.mail.ids import QueueId
 from mailismus.queue.interface import Area
+from mailismus.queue.providers.distributed.format.tables import EPOCHS
 from mailismus.queue.providers.distributed.hand.owning import CLAIM_AFTER_S
 from mailismus.queue.providers.distributed.hand.waiting import WAIT_S
 from mailismus.queue.providers.distributed.identity.gate import ConversionGate, set_gate
@@ -159,3 +161,28 @@ def test_a_server_that_stood_still_leaves_a_queue_alone_that_is_being_converted(
     servers.wait_for(set_gate(rows, (ConversionGate.LEAVING,), ConversionGate.OPEN))
     servers.advance(RENEW_S + WAIT_S)
     assert len(one.take_ids()) == 1
+
+
+def test_a_server_that_is_shut_out_acquires_no_lease(servers: Servers) -> None:
+    """A command that looks for servers would meet it, and each try would cost an epoch."""
+    one = servers.start("one")
+    one.freeze(servers, 60)
+    rows = servers.world.server().rows
+    servers.wait_for(set_gate(rows, (ConversionGate.OPEN,), ConversionGate.LEFT))
+    before = servers.wait(rows.all_rows(EPOCHS))
+    one.host.thaw()
+    servers.advance(600)
+    assert servers.wait(rows.all_rows(EPOCHS)) == before
+
+
+def test_a_gate_that_is_shut_as_a_server_acquires_its_lease_is_seen_behind_it(servers: Servers) -> None:
+    rows = servers.world.server().rows
+    lease = ServerLease(rows, "one", servers.now)
+
+    async def new_epoch() -> int:
+        await set_gate(rows, (ConversionGate.OPEN,), ConversionGate.LEAVING)
+        return 7
+
+    with pytest.raises(StartError, match="a conversion of this queue is under way"):
+        servers.wait_for(lease.serve(new_epoch))
+    assert (lease.is_sure, servers.wait_for(lease.others())) == (False, frozenset())

@@ -146,10 +146,16 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     ),
     "shared: an epoch is used when its row is durable": shared("identity/epochs", "        await self._write(row)\n", ""),
     "shared: a server looks at the gate": shared(
-        "provider", "await parts.ids.start(), is_to_serve=True)", "await parts.ids.start())"
+        "provider", "parts.lease.serve(parts.ids.start)", "parts.lease.acquire(await parts.ids.start())"
     ),
     "shared: a server whose lease was void looks at the gate": shared(
-        "duties", "await self._ids.start(), is_to_serve=True)", "await self._ids.start())"
+        "duties", "self._lease.serve(self._ids.start)", "self._lease.acquire(await self._ids.start())"
+    ),
+    "shared: a server that is shut out acquires no lease": shared(
+        "identity/lease", "        await refuse_shut(self._rows)  # first", "        # first"
+    ),
+    "shared: a server looks at the gate behind its lease": shared(
+        "identity/lease", "                if is_to_serve:\n", "                if False:\n"
     ),
     "shared: a conversion sees the servers behind its gate": shared(
         "conversion/shutting", "        await alone.check()\n", "        pass\n"

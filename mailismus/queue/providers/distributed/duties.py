@@ -124,7 +124,7 @@ class Duties:
             if self._is_behind():
                 raise NotDone("rows", "the clock of this server is far behind")
             try:
-                await self._lease.acquire(await self._ids.start(), is_to_serve=True)
+                await self._lease.serve(self._ids.start)
             except StartError as error:
                 self._log.critical("This server serves its queue no more: {error}", error=error)
                 return

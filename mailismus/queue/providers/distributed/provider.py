@@ -94,7 +94,7 @@ class DistributedQueue:
                 raise not_set_up(missing)
             await agree_on_places(parts.stores)
             await parts.view.adopt()
-            await parts.lease.acquire(await parts.ids.start(), is_to_serve=True)
+            await parts.lease.serve(parts.ids.start)
             await parts.starts.load()
             await parts.firing.start()
             await parts.watching.start()

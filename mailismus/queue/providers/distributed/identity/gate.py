@@ -3,9 +3,9 @@
     open -> filling -> filled -> open            mail comes from another provider
     open -> leaving -> left -> open              it goes to another one; what is left is forgotten in the end
 
-*Rules*: who shuts the gate looks for leases behind that; a server looks at the gate behind each lease that it acquires, not
-behind its first alone: it may have stood still. So one of the two sees the other. A gate stays shut whatever becomes of a
-conversion, until that is finished or given up.
+*Rules*: who shuts the gate looks for leases behind that; a server looks at the gate before and behind each lease that it
+acquires, not behind its first alone: it may have stood still. So one of the two sees the other. A gate stays shut whatever
+becomes of a conversion, until that is finished or given up.
 """
 
 from __future__ import annotations

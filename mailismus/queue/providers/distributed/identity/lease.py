@@ -12,9 +12,11 @@ was carried out. (One that some nodes had accepted, and none has answered, is ca
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import attrs
+from twisted.internet.defer import Deferred
 
 from mailismus.errors import StartError
 from mailismus.queue.providers.distributed.format.tables import SERVERS
@@ -72,9 +74,17 @@ class ServerLease:
         """Seconds until it is to be renewed; 0: it was to be."""
         return max(0.0, self._sure_until - self.elapsed() - (SURE_S - RENEW_S))
 
-    async def acquire(self, epoch: int, *, is_to_serve: bool = False) -> None:
-        """Acquire one under a new epoch, and end those of servers before in the same directory. `is_to_serve`: not where a
-        conversion is at the queue, which would wait for its end. Raises `NotDone`, and `StartError` for a conversion."""
+    async def serve(self, new_epoch: Callable[[], Coroutine[Deferred[Any], Any, int]]) -> None:
+        """Acquire one as a server; not where a conversion is at the queue, which would wait for its end. Raises `NotDone`,
+        and `StartError` for a conversion."""
+        await refuse_shut(self._rows)  # first: no command meets a lease that ends at once
+        await self._acquire(await new_epoch(), is_to_serve=True)
+
+    async def acquire(self, epoch: int) -> None:
+        """Acquire one under a new epoch, and end those of servers before in the same directory. Raises `NotDone`."""
+        await self._acquire(epoch, is_to_serve=False)
+
+    async def _acquire(self, epoch: int, *, is_to_serve: bool) -> None:
         for other, name in (await self._names()).items():
             if name == self.server:
                 await self._end(other)
