@@ -163,7 +163,7 @@ class _Context:
 def _add_config(commands: _Commands, context: _Context) -> None:
     from mailismus.start.commands import config
 
-    config.register(commands)
+    config.register(commands, context.providers)
 
 
 def _add_admin(commands: _Commands, context: _Context) -> None:

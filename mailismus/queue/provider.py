@@ -275,6 +275,9 @@ class IProvider(Protocol):
     def is_in_files(self) -> bool:
         """Whether the queue lies in files of this host: then it can be copied, and a conversion needs no services."""
 
+    def lacks(self) -> str:
+        """What it needs and this host lacks, with what to do about it: a start would refuse that. Empty: nothing."""
+
     def claims(self, queue_path: str) -> bool:
         """Whether this directory, which has no mark, or a damaged one, holds a queue of this provider: of one that is older
         than the marks, or whose directories are like no other provider's. Raises `OSError`."""

@@ -249,6 +249,20 @@ def test_setup_without_the_packages_names_file_and_line(
     assert capsys.readouterr().err.startswith(f"{config}:3: provider distributed needs no-such-package")
 
 
+@pytest.mark.parametrize("provider", ["distributed", "clustered"])
+def test_a_check_of_the_configuration_says_which_packages_are_missing(
+    root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, provider: str
+) -> None:
+    monkeypatch.setattr(libraries, "PACKAGES", {"no_such_module": "no-such-package"})
+    config = root / "c.xml"
+    shared = provider == "distributed"
+    config.write_text(text_of(root, OBJECTS if shared else "").replace("distributed", provider))
+    status = main(["--config", str(config), "config", "check"])
+    said = capsys.readouterr()
+    refusal = f"{config}:3: provider distributed needs no-such-package, not installed here: pip install"
+    assert (status == os.EX_CONFIG, refusal in said.err) == (shared, shared), said
+
+
 @pytest.mark.parametrize(
     ("words", "status"),
     [

@@ -70,6 +70,9 @@ class NaiveProvider:
     has_spool = False
     is_in_files = True
 
+    def lacks(self) -> str:
+        return ""
+
     def claims(self, queue_path: str) -> bool:
         return False
 

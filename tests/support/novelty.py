@@ -54,6 +54,9 @@ class Novelty:
     has_spool = False
     is_in_files = True
 
+    def lacks(self) -> str:
+        return ""
+
     def claims(self, queue_path: str) -> bool:
         return False
 

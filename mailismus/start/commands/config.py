@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from functools import partial
 
 from mailismus.config.generate.sample import write_sample
 from mailismus.config.generate.schema import write_schema
@@ -15,6 +16,7 @@ from mailismus.config.read.files import Files
 from mailismus.config.read.load import find_file, load
 from mailismus.config.values.certificates import describe_end, find_trouble, one_for_each_file
 from mailismus.config.values.effective import Effective
+from mailismus.queue.provider import IProviders
 from mailismus.start.commands import wording
 from mailismus.start.commands.config_advice import say_advice
 from mailismus.start.commands.config_change import run_set, run_unset
@@ -22,13 +24,13 @@ from mailismus.start.commands.config_diff import run_diff
 from mailismus.start.exits import Exit, one_line
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add them to the command line."""
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser], providers: IProviders) -> None:
+    """Add them to the command line. `providers`: of the queue; `check` asks one what it lacks."""
     config = _add(
         commands, "config", "check, show, compare or change the configuration", wording.CONFIG, wording.CONFIG_EPILOG
     )
     verbs = config.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    _add(verbs, "check", "check the file", wording.CHECK, wording.CHECK_EPILOG).set_defaults(run=_check)
+    _add(verbs, "check", "check the file", wording.CHECK, wording.CHECK_EPILOG).set_defaults(run=partial(_check, providers))
     _add(verbs, "show", "show every value in force", wording.SHOW, wording.SHOW_EPILOG).set_defaults(run=_show)
     _add_set(verbs)
     _add_unset(verbs)
@@ -73,7 +75,7 @@ def _add_dry_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show the difference and change nothing")
 
 
-def _check(arguments: argparse.Namespace) -> int:
+def _check(providers: IProviders, arguments: argparse.Namespace) -> int:
     file = find_file(arguments.config)
     loaded = load(file)
     for note in loaded.notes:
@@ -83,7 +85,8 @@ def _check(arguments: argparse.Namespace) -> int:
         if not find_trouble(certificate, now):  # else it is part of the advice
             end = describe_end(certificate.ends_at, now)
             print(one_line(f"{file}: {certificate.use}: certificate {certificate.path} {end}"))
-    if not say_advice(file, loaded, now):
+    lacks = providers.named(loaded.settings.queue.provider).lacks()
+    if not say_advice(file, loaded, now, lacks=lacks):
         return Exit.CONFIG
     _ask_schema(file)
     print(one_line(f"{file}: ok"))

@@ -7,16 +7,22 @@ from collections import Counter
 from mailismus.config.advice.certificates import advise_certificates
 from mailismus.config.advice.host_probe import ThisHost
 from mailismus.config.advice.places import advise_places
-from mailismus.config.advice.sentence import Advice, AdviceSeverity
+from mailismus.config.advice.sentence import Advice, AdviceSeverity, line_of, refuse
 from mailismus.config.advice.values import advise
 from mailismus.config.read.load import LoadedConfig
+from mailismus.config.table.queue import PROVIDER, QUEUE
+from mailismus.config.table.root import MTA
 from mailismus.start.exits import complain, one_line
 
 
-def say_advice(file: str, loaded: LoadedConfig, now: float, known: LoadedConfig | None = None) -> bool:
+def say_advice(file: str, loaded: LoadedConfig, now: float, known: LoadedConfig | None = None, lacks: str = "") -> bool:
     """Say what is wrong beside the values, in the order of the file: warnings, and errors on stderr; whether there are no
-    errors. `now`: UTC seconds. `known`: another configuration, whose warnings are not said again."""
+    errors. `now`: UTC seconds. `known`: another configuration, whose warnings are not said again. `lacks`: as
+    `IProvider.lacks`."""
     found = find_advice(loaded, now)
+    if lacks:
+        place = line_of(PROVIDER, loaded.given, loaded.given.one(MTA).one(QUEUE))
+        found = sorted([*found, refuse(place, lacks)], key=lambda advice: advice.line)
     said = Counter(() if known is None else (advice.text for advice in find_advice(known, now)))
     for advice in found:
         is_said = said[advice.text] > 0

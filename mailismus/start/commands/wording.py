@@ -71,7 +71,8 @@ what to write instead. It changes and starts nothing, and uses no network.
 It also finds settings that make no sense by themselves (a relay rule that
 never matches, networks that overlap, retries longer than the lifetime) or on
 this host (directories that can't be made or are open to others, ports and
-addresses that this user may not use). Run it as the user of the server.
+addresses that this user may not use, packages that the queue needs and that
+are not installed). Run it as the user of the server.
 
 Last the schema for editors is asked, as a second opinion on a good file.
 

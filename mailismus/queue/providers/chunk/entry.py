@@ -42,6 +42,9 @@ class ChunkProvider:
     def __init__(self, disk: IDisk | None = None) -> None:
         self._disk = disk or PosixDisk(Access.READ_ONLY)
 
+    def lacks(self) -> str:
+        return ""
+
     def claims(self, queue_path: str) -> bool:
         """Whether its directories are there: without its mark no other provider may begin a queue beside them."""
         return OWNERSHIP.has_directories(self._disk, queue_path)

@@ -42,6 +42,9 @@ class ClusteredProvider:
     def __init__(self, disk: IDisk | None = None) -> None:
         self._disk = disk or PosixDisk(Access.READ_ONLY)
 
+    def lacks(self) -> str:
+        return ""
+
     def claims(self, queue_path: str) -> bool:
         """Whether the directory holds a queue; the first versions wrote no marks."""
         return OWNERSHIP.has_directories(self._disk, queue_path)

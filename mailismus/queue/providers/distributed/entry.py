@@ -49,6 +49,11 @@ class DistributedProvider:
         self._disk = disk or PosixDisk(Access.READ_ONLY)
         self._reach = reach or _reach
 
+    def lacks(self) -> str:
+        from mailismus.queue.providers.distributed.stores.libraries import advice
+
+        return advice()
+
     def claims(self, queue_path: str) -> bool:
         """Whether a server's name is there."""
         return OWNERSHIP.has_directories(self._disk, queue_path)

@@ -43,6 +43,9 @@ class LogProvider:
     def __init__(self, disk: IDisk | None = None) -> None:
         self._disk = disk or PosixDisk(Access.READ_ONLY)
 
+    def lacks(self) -> str:
+        return ""
+
     def claims(self, queue_path: str) -> bool:
         """Whether a log is there: without its mark no other provider may begin a queue beside it."""
         return OWNERSHIP.has_directories(self._disk, queue_path)

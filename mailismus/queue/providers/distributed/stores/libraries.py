@@ -22,12 +22,16 @@ def missing_packages() -> list[str]:
     return [package for module, package in PACKAGES.items() if importlib.util.find_spec(module) is None]
 
 
+def advice() -> str:
+    """What is missing, and how to install it; empty: nothing."""
+    names = " and ".join(missing_packages())
+    return names and f"provider distributed needs {names}, not installed here: pip install 'mailismus[distributed]'"
+
+
 def require_packages() -> None:
     """Raise `StartError` (78) unless all packages are there."""
-    missing = missing_packages()
-    if missing:
-        names = " and ".join(missing)
-        text = f"provider distributed needs {names}, not installed here: pip install 'mailismus[distributed]'"
+    text = advice()
+    if text:
         raise StartError(os.EX_CONFIG, text, "mta/queue/@provider")
 
 
