@@ -17,8 +17,8 @@ from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.hand import enquiries
 from mailismus.queue.providers.distributed.hand.enquiries import DENIED_S, Enquiries
 from mailismus.queue.providers.distributed.hand.hand import Hand
-from mailismus.queue.providers.distributed.hand.held import Basis
-from mailismus.queue.providers.distributed.hand.waiting import WAIT_S
+from mailismus.queue.providers.distributed.hand.held import Basis, HeldShare
+from mailismus.queue.providers.distributed.hand.waiting import WAIT_S, WaitingTrigger
 from mailismus.queue.providers.distributed.news import ServerNews
 from tests.distributed.models.fates import Fate
 from tests.distributed.servers import NEW, Node, Servers, new_shares, taken_by_one
@@ -108,6 +108,16 @@ def test_one_of_three_that_stands_still_is_waited_for(servers: Servers, one: Nod
     assert taken(one, other) == []
     servers.advance(SOON_S)
     assert len(taken(one, other)) == 1
+
+
+def test_a_no_stands_and_who_has_started_since_is_not_waited_for() -> None:
+    waiting = WaitingTrigger(cast(HeldShare, None), None, b"", Delivery(), 0.0, is_new=False, waits=True)
+    waiting.learn(frozenset({1, 2}))
+    waiting.deny(1)
+    waiting.learn(frozenset({1, 2, 3}))  # 3 has started since
+    assert not waiting.is_free(1.0)
+    waiting.deny(2)
+    assert waiting.is_free(1.0)
 
 
 def test_who_has_said_no_trusts_no_first_trigger(servers: Servers, one: Node, other: Node) -> None:
