@@ -26,7 +26,8 @@ class IHand(Protocol):
     """What one server has of the queue."""
 
     def has(self, queue_id: QueueId) -> bool:
-        """Whether an entry is in its hand. One that is due and is not there is another server's, or comes to one next."""
+        """Whether an entry is in its hand, or was given back by it, and waits for its time. One that is due and is not there
+        is another server's, or comes to one next."""
 
 
 class ISharing(INumbers, IHand, Protocol):

@@ -240,6 +240,7 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
                 yield held.share.message.spool_id, held.share.blob.key
 
     looking = ContentLooking(stores.objects, kept, absent, here, reactor, later.resume)
+    giving_back = LongGiveBacks(rows, hand, firing, owning, now, epoch)
     hurrying = Hurrying(stores, hand, starts, searching, firing, new_id, now, epoch)
     refilling = Refilling(stores, circuits.broker, ServerTasks(rows, lease), starts, firing, now, epoch)
     forgotten = Forgotten(stores, hand, lease, starts, now)
@@ -282,7 +283,7 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
             loading=loading,
             consumers=consumers,
             firing=firing,
-            giving_back=LongGiveBacks(rows, hand, firing, owning, now, epoch),
+            giving_back=giving_back,
             settling=settling,
             commits=commits,
             contents=StoredContents(stores.objects, kept, absent, find, lives, ahead.ask),
@@ -296,7 +297,7 @@ def build(unguarded: Stores, reactor: IReactorTime, terms: ServerTerms) -> Distr
             carrying=Carrying(starts, settling, view.reading, may_carry, now, duties.move_starts, reactor),
             duties=duties,
             notes=notes,
-            sharing=ServerSharing(rows, news, LimitKeeping(rows, lease, news, reactor), hand),
+            sharing=ServerSharing(rows, news, LimitKeeping(rows, lease, news, reactor), giving_back),
             sizes=QueueSizes(count, reactor, is_wanted=terms.wants_sizes),
         )
     )

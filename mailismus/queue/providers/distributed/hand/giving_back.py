@@ -6,6 +6,7 @@ before.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from twisted.internet.defer import Deferred
@@ -21,6 +22,8 @@ from mailismus.queue.providers.distributed.stores.failure import StoreFailure
 from mailismus.queue.providers.distributed.stores.rows import IRows
 
 LONG_S = 5.0
+MOST_AWAY = 10_000
+"""Entries that have left so, of which this is known: about 2 MB."""
 
 
 class LongGiveBacks:
@@ -33,6 +36,12 @@ class LongGiveBacks:
     ) -> None:
         self._rows, self._hand, self._firing, self._owning = rows, hand, firing, owning
         self._now, self._epoch = now, epoch
+        self._away: dict[QueueId, float] = {}
+        """What has left the hand, those that left last, and until when."""
+
+    def has(self, queue_id: QueueId) -> bool:
+        """Whether an entry is in the hand, or waits in a row because this server gave it back."""
+        return self._hand.has(queue_id) or self._away.get(queue_id, -math.inf) > self._now()
 
     def leave(self, queue_ids: Sequence[QueueId], not_before: float) -> None:
         """These entries wait in the hand until then. Have them wait in rows, if that is long."""
@@ -72,4 +81,11 @@ class LongGiveBacks:
                 and not self._hand.is_out(queue_id)
             ):
                 self._hand.let_go(known, queue_id.number)
+                self._note(queue_id, not_before)
         self._hand.end_use(held)
+
+    def _note(self, queue_id: QueueId, until: float) -> None:
+        self._away.pop(queue_id, None)
+        self._away[queue_id] = until
+        if len(self._away) > MOST_AWAY:
+            del self._away[next(iter(self._away))]
