@@ -161,6 +161,9 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
     "shared: a claim that is in use again is not given up": shared(
         "identity/claims", "            if is_unused():\n", "            if True:\n"
     ),
+    "shared: who has others of a round keeps the bounce that led to them": shared(
+        "hand/loading", "        if waiting.delivered.is_lost and not beside:", "        if waiting.delivered.is_lost:"
+    ),
     "shared: what was claimed and not read is given up": shared(
         "hand/owning", "            self.give_up(held.name)\n", "            pass\n"
     ),

@@ -163,7 +163,7 @@ class TriggerLoading:
         return partial(self._bring, waiting, *loaded)
 
     def _bring(self, waiting: WaitingTrigger, found: FoundShare, beside: Sequence[Beside]) -> None:
-        if waiting.delivered.is_lost:
+        if waiting.delivered.is_lost and not beside:  # else it is claimed, and has a round to lead
             self._lose(waiting.held)
         else:
             self._found(waiting, found)
