@@ -1,10 +1,13 @@
-"""What was given back for long and has left the hand: the server that gave it back knows why it waits."""
+"""What is given back: known to its server while it waits elsewhere, and gone where others have ended it."""
 
 from __future__ import annotations
 
 import pytest
 
+from mailismus.queue.acts.marking import FOR_EVER
+from mailismus.queue.interface import Area, Filter, Settlement
 from mailismus.queue.providers.distributed.hand import giving_back
+from mailismus.queue.providers.distributed.hand.owning import CLAIM_AFTER_S
 from tests.distributed.servers import Node, Servers, taken_by_one
 
 
@@ -32,3 +35,19 @@ def test_of_what_was_given_back_the_last_is_known(servers: Servers, one: Node, m
         one.queue.give_back([entry], one.now() + 60)
         servers.advance(1)
     assert [one.shared.parts.sharing.has(entry) for entry in taken] == [False, True, True]
+
+
+@pytest.mark.parametrize("area", [None, Area.HELD])
+def test_what_a_command_has_ended_while_it_was_out_is_not_tried(servers: Servers, one: Node, area: Area | None) -> None:
+    """A hold would be delivered, and a deletion looked for its content. The command has no lease any more."""
+    one.put()
+    (entry,) = one.take_ids()
+    command = servers.start("command")
+    servers.wait(command.queue.claim(Filter(), None, 100))
+    command.commit((), [Settlement(entry, area, FOR_EVER)])
+    servers.wait(command.queue.close())
+    servers.advance(CLAIM_AFTER_S + 2)
+    assert not one.may_try(entry)
+    one.queue.give_back([entry], one.now())
+    servers.advance(60)
+    assert one.take_all() == []

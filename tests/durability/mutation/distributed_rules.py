@@ -253,9 +253,15 @@ DISTRIBUTED_RULES: dict[str, Rule] = {
     ),
     "shared: what came back lost leaves the hand": shared(
         "hand/hand",
-        "            if known is None or held is None or held.basis is not Basis.NOTHING:\n",
-        "            if True:\n",
+        "(held.basis is not Basis.NOTHING and queue_id.number in held.left)",
+        "queue_id.number in held.left",
     ),
+    "shared: what came back and others have ended leaves the hand": shared(
+        "hand/hand",
+        "(held.basis is not Basis.NOTHING and queue_id.number in held.left)",
+        "held.basis is not Basis.NOTHING",
+    ),
+    "shared: what others have ended is not tried": shared("hand/hand", "        lives = False\n", "        lives = True\n"),
     "shared: a void lease loses the hand": shared("duties", "        self._hand.lose_all()\n", ""),
     "shared: a void lease gives the triggers back": shared(
         "duties",

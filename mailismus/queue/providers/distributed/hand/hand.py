@@ -3,7 +3,7 @@
 *Rules*: an entry is in the hand once, however many triggers said so. A share's triggers are acked when the hand has nothing
 more of it: what left it then is over by a mark, or has a due row; where another server has it, it gets one first. What a
 commit under way has put in waits for its end. What another server may have leaves the hand, but for what is out: that leaves
-when it is settled or given back, and is begun no more.
+when it is settled or given back, and is begun no more. So does what others have ended.
 """
 
 from __future__ import annotations
@@ -191,12 +191,12 @@ class Hand:
             self.lose(held)
 
     def come_back(self, queue_ids: Iterable[QueueId]) -> list[QueueId]:
-        """What was out and is lost leaves the hand. Return the others."""
+        """What was out, and is lost or over by marks of others, leaves the hand. Return the rest."""
         ours = []
         for queue_id in queue_ids:
             known = self.index.messages.get(queue_id.spool_id)
             held = None if known is None else known.shares.get(queue_id.number)
-            if known is None or held is None or held.basis is not Basis.NOTHING:
+            if known is None or held is None or (held.basis is not Basis.NOTHING and queue_id.number in held.left):
                 ours.append(queue_id)
             else:
                 self.forget(known, queue_id.number)
@@ -222,9 +222,14 @@ class Hand:
             delivered.ack()
 
     def may_try(self, spool_id: SpoolId, elapsed: float) -> bool:
-        """Whether all that is here of a message may be tried."""
+        """Whether all that is here of a message may be tried, and something of it lives."""
         known = self.index.messages.get(spool_id)
-        return known is not None and all(held.may_try(elapsed) for held in set(known.shares.values()))
+        lives = False
+        for held in set(known.shares.values()) if known is not None else ():
+            if not held.may_try(elapsed):
+                return False
+            lives = lives or not held.left.isdisjoint(held.here)
+        return lives
 
 
 def _due(entry: Entry, now: float) -> Entry:
