@@ -14,6 +14,9 @@ from twisted.internet.defer import Deferred
 from mailismus.mail.ids import QueueId
 from mailismus.queue.limits import ILimits
 
+ACTS = "acts"
+"""By which name numbers of acts are given out."""
+
 
 class INumbers(Protocol):
     """Numbers that all of them know things by."""

@@ -18,16 +18,19 @@ from mailismus.disk.posix import PosixDisk
 from mailismus.errors import StartError
 from mailismus.mail.ids import QueueId
 from mailismus.providers import PROVIDERS
+from mailismus.queue.acts.marking import FOR_EVER, marked
 from mailismus.queue.convert.conversion import Converted, convert, tools_of
 from mailismus.queue.convert.forgetting import forget_old
 from mailismus.queue.files.conversion import ConversionState, read_conversion
-from mailismus.queue.interface import Area
+from mailismus.queue.interface import Area, Settlement
 from mailismus.queue.provider import ConversionEnd, IProviders, QueuePlace
 from mailismus.queue.providers.distributed.conversion import shutting
 from mailismus.queue.providers.distributed.format.tables import MAILS, TASKS, queue_of
+from mailismus.queue.providers.distributed.identity.epochs import next_number
 from mailismus.queue.providers.distributed.identity.gate import ConversionGate, set_gate
 from mailismus.queue.providers.distributed.identity.lease import ServerLease
 from mailismus.queue.providers.distributed.stores.rows import IRows
+from mailismus.queue.sharing import ACTS
 from tests.contracts.bench import Bench, addresses
 from tests.convert.kinds import (
     KINDS,
@@ -393,3 +396,18 @@ def test_triggers_of_what_was_given_up_do_no_harm(host: Host) -> None:
     assert len(bench.take_ids()) == 2
     assert not host.harness.world.broker.queues["mq.dead"].waiting
     assert len(host.harness.world.broker.queues[queue_of("incoming")].waiting) == 0
+
+
+def test_no_server_gives_a_number_to_an_act_that_converted_mail_is_marked_with(host: Host) -> None:
+    """An act of another server would be undone with the mail of the first."""
+    harness = harness_of(LOG, host.path)
+    queue = harness.open()
+    Mail(harness, queue).put()
+    bench = Bench(harness, queue)
+    (message,) = bench.take()
+    (entry,) = message.entries
+    held = Settlement(QueueId(message.spool_id, 1), Area.HELD, FOR_EVER, words=marked(entry, 7))
+    bench.commit((), [held])
+    stop(harness, queue)
+    host.convert(LOG, SHARED)
+    assert host.harness.world.wait(next_number(host.harness.world.server().rows, ACTS)) == 8

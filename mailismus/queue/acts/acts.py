@@ -29,13 +29,10 @@ from mailismus.queue.acts.rule import Rule
 from mailismus.queue.acts.rules import MOST_RULES, Rules
 from mailismus.queue.acts.run import ActRun, Keep, filter_of
 from mailismus.queue.filter import FilterError
-from mailismus.queue.sharing import INumbers
+from mailismus.queue.sharing import ACTS, INumbers
 from mailismus.queue.throttle import WorkThrottle
 
 _ENDS = frozenset((ActState.DONE, ActState.UNDONE, ActState.INTERRUPTED))
-
-NUMBERS = "acts"
-"""By which name numbers of acts are given out in a shared queue."""
 
 WAIT_S = 30.0
 """Seconds until an act looks again for what it waits for."""
@@ -232,7 +229,7 @@ class Acts:
         if self._numbers is None:
             return last + 1
         try:
-            return await self._numbers.next_number(NUMBERS, last)
+            return await self._numbers.next_number(ACTS, last)
         except Unavailable as error:
             raise StartError(os.EX_TEMPFAIL, f"the act has no number, and was not begun: {error}") from error
 

@@ -75,6 +75,12 @@ def act_of(entry: Entry) -> int | None:
     return parse_act_name(names[0].decode("latin-1")) if names else None
 
 
+def acts_of(entry: Entry) -> list[int]:
+    """Return the numbers of all acts that an entry is marked with, the newest first."""
+    names = [] if entry.words is None else _split(decode_words(entry.words).get(ACT))
+    return [number for name in names if (number := parse_act_name(name.decode("latin-1"))) is not None]
+
+
 def note_of(entry: Entry) -> bytes | None:
     """Return why an entry of the areas of acts waits, in words; None: it is in none of these."""
     if entry.area not in (Area.HELD, Area.DELETED):

@@ -141,6 +141,9 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     "shared: a queue is in one bucket and one virtual host": shared(
         "identity/agreements", "    if known not in (None, place):\n", "    if False:\n"
     ),
+    "shared: numbers of acts that converted mail is marked with are not given out": shared(
+        "conversion/build", "        if self._last_act:\n", "        if False:\n"
+    ),
     "shared: a number is greater than those known here": shared(
         "identity/epochs", "            number = max(last, above) + 1\n", "            number = last + 1\n"
     ),

@@ -2,7 +2,8 @@
 
 *Rules*: it is built where no mail lives. What a conversion left that was stopped is removed first. Spool ids stay, so each
 message is found by index rows. Shares lie in the present slice. What is due has a trigger, which says that servers are to
-claim it; what waits has a due row of no server's. A content is in memory, one at a time.
+claim it; what waits has a due row of no server's. A content is in memory, one at a time. Numbers of acts that entries are
+marked with are given to no others.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from mailismus.disk.interface import IDisk
 from mailismus.errors import StartError
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import format_spool_id
+from mailismus.queue.acts.marking import acts_of
 from mailismus.queue.interface import Area, Message, Placement
 from mailismus.queue.provider import QueueRoom
 from mailismus.queue.providers.distributed.content.whole import WholeBody
@@ -32,7 +34,7 @@ from mailismus.queue.providers.distributed.format.share import Blob
 from mailismus.queue.providers.distributed.format.tables import DUE_START, SPIDS
 from mailismus.queue.providers.distributed.format.trigger import write_trigger
 from mailismus.queue.providers.distributed.format.version import OWNERSHIP
-from mailismus.queue.providers.distributed.identity.epochs import LAST, MOST_EPOCHS
+from mailismus.queue.providers.distributed.identity.epochs import LAST, MOST_EPOCHS, next_number
 from mailismus.queue.providers.distributed.identity.gate import ConversionGate, set_gate
 from mailismus.queue.providers.distributed.reaching import IReached
 from mailismus.queue.providers.distributed.stopped.alone import AloneLease
@@ -41,6 +43,8 @@ from mailismus.queue.providers.distributed.stores.failure import Unanswered
 from mailismus.queue.providers.distributed.stores.rows import Put
 from mailismus.queue.providers.distributed.view.current import CurrentView
 from mailismus.queue.providers.distributed.view.history import ViewHistory
+from mailismus.queue.redirect import redirects_of
+from mailismus.queue.sharing import ACTS
 
 NO_SLICE = float("-inf")
 """Of the epoch of a message: it is found by its index rows."""
@@ -58,6 +62,8 @@ class SharedBuilder:
     ) -> None:
         self._reached, self._terms, self._disk, self._path, self._epoch = reached, terms, disk, path, epoch
         self._new_id, self._alone = new_id, AloneLease(reached)
+        self._last_act = 0
+        """Of those that entries are marked with."""
         self._not_before = float("-inf")
         """Rows that are written before would be hidden by what was removed."""
 
@@ -132,6 +138,9 @@ class SharedBuilder:
                 for one in message.entries
             ),
         )
+        for entry in message.entries:
+            acts = (*acts_of(entry), *(redirect.act for redirect in redirects_of(entry.words)))
+            self._last_act = max(self._last_act, *acts, 0)
         plan = plan_enqueue(arrived, self._terms.view, NO_SLICE, now, self._new_id, NOBODY)
         for batch in in_turn(plan.writes):
             await until_answered(stores.rows.write, batch)
@@ -145,6 +154,8 @@ class SharedBuilder:
 
     async def _finish(self) -> None:
         rows = self._reached.stores.rows
+        if self._last_act:
+            await next_number(rows, ACTS, self._last_act - 1)  # nobody has this one, and others get those above
         await until_answered(rows.write, [server_row(RECOUNT, OPEN, 0, self._reached.now())])
         await set_gate(rows, (ConversionGate.FILLING,), ConversionGate.FILLED)
 
