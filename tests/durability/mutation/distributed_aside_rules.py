@@ -141,6 +141,12 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     "shared: a queue is in one bucket and one virtual host": shared(
         "identity/agreements", "    if known not in (None, place):\n", "    if False:\n"
     ),
+    "shared: a conversion sees what a clock behind would not": shared(
+        "conversion/living", "max(look.now(), await look.rows.now())", "look.now()"
+    ),
+    "shared: a conversion sees what a clock ahead has put in": shared(
+        "conversion/living", "max(look.view.reading().slice_window_s, CLOCKS_DIFFER_S)", "look.view.reading().slice_window_s"
+    ),
     "shared: numbers of acts that converted mail is marked with are not given out": shared(
         "conversion/build", "        if self._last_act:\n", "        if False:\n"
     ),

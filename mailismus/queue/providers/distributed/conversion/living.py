@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 import attrs
 
 from mailismus.queue.interface import Area, Entry, Gap
+from mailismus.queue.providers.distributed.format.ids import CLOCKS_DIFFER_S
 from mailismus.queue.providers.distributed.format.names import share_name
 from mailismus.queue.providers.distributed.format.share import Share
 from mailismus.queue.providers.distributed.hand.reading import Condition, read_share
@@ -24,7 +25,8 @@ class Living:
     async def shares(self) -> AsyncIterator[tuple[Share, Sequence[Entry]]]:
         """The shares of which something lives, and what does. Raises `NotDone`."""
         look = self.look
-        until = look.now() + look.view.reading().slice_window_s  # the clock of a server may have been ahead
+        # The clock of a server may have been ahead, and that of this host may be behind, by whatever it is.
+        until = max(look.now(), await look.rows.now()) + max(look.view.reading().slice_window_s, CLOCKS_DIFFER_S)
         gaps = list[Gap]()
         for area in Area:
             async for living in look.starts.living(area, until, gaps):
