@@ -45,7 +45,7 @@ from tests.convert.kinds import (
     settings_of,
     stop,
 )
-from tests.distributed.commands import ModelCommands, ModelProvider
+from tests.distributed.commands import ModelCommands, ModelProvider, ReachedBy
 from tests.distributed.harness import VIEW, ModelHarness
 from tests.distributed.models.fates import Fate
 from tests.distributed.test_queue import rows
@@ -411,3 +411,15 @@ def test_no_server_gives_a_number_to_an_act_that_converted_mail_is_marked_with(h
     stop(harness, queue)
     host.convert(LOG, SHARED)
     assert host.harness.world.wait(next_number(host.harness.world.server().rows, ACTS)) == 8
+
+
+@pytest.mark.parametrize(("ahead_s", "said"), [(-7200.0, "7200 s behind"), (61.0, "61 s ahead of")])
+def test_a_host_with_a_wrong_clock_converts_nothing(
+    host: Host, monkeypatch: pytest.MonkeyPatch, ahead_s: float, said: str
+) -> None:
+    """It would put mail into slices that are over, or take what others have put in for what is yet to come."""
+    before, now = make_queue(LOG, host.path), host.harness.now
+    monkeypatch.setattr(ReachedBy, "now", lambda reached: now() + ahead_s)
+    refused(os.EX_TEMPFAIL, f"the clock of this host is {said} the database's", lambda: host.convert(LOG, SHARED))
+    assert host.gate() is ConversionGate.OPEN
+    assert look(LOG, host.path) == before

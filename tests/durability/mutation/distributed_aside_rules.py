@@ -141,6 +141,9 @@ DISTRIBUTED_ASIDE_RULES: dict[str, Rule] = {
     "shared: a queue is in one bucket and one virtual host": shared(
         "identity/agreements", "    if known not in (None, place):\n", "    if False:\n"
     ),
+    "shared: a command whose clock is wrong writes nothing": shared(
+        "stopped/alone", "        await refuse_wrong_clock(reached.stores.rows, reached.now)\n", ""
+    ),
     "shared: a conversion sees what a clock behind would not": shared(
         "conversion/living", "max(look.now(), await look.rows.now())", "look.now()"
     ),

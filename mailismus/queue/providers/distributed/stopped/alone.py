@@ -13,6 +13,7 @@ from twisted.internet.interfaces import IDelayedCall
 
 from mailismus.errors import StartError
 from mailismus.queue.providers.distributed.identity.agreements import agree_on_places
+from mailismus.queue.providers.distributed.identity.clock import refuse_wrong_clock
 from mailismus.queue.providers.distributed.identity.lease import RENEW_S, ServerLease
 from mailismus.queue.providers.distributed.reaching import IReached
 from mailismus.queue.providers.distributed.setup import missing_things, not_set_up
@@ -29,13 +30,14 @@ class AloneLease:
         self._timer: IDelayedCall | None = None
 
     async def begin(self) -> None:
-        """Acquire the lease; `end` is called whatever becomes of it. Raises `StartError`: 75 where another server has one,
-        78 where things are missing; `NotDone`."""
+        """Acquire the lease; `end` is called whatever becomes of it. Raises `StartError`: 75 where another server has one or
+        the clock of this host is wrong, 78 where things are missing; `NotDone`."""
         reached = self._reached
         missing = await missing_things(reached.stores)
         if missing:
             raise not_set_up(missing)
         await agree_on_places(reached.stores)
+        await refuse_wrong_clock(reached.stores.rows, reached.now)
         await self._lease.acquire(self._owner)
         await self.check()
         self._timer = reached.timers.callLater(RENEW_S, self._renew)
