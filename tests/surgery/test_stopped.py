@@ -66,9 +66,10 @@ def test_acts_are_done_and_undone_without_a_server(stopped: Stopped) -> None:
     assert (status, err) == (0, "")
     assert out.splitlines() == ["1 entry of 1 message match", "         1  x.example", "A1: 1 entry held"]
     assert stopped.areas() == {"hold": 1, "incoming": 1}
-    assert stopped.act("delete", "--all", "--reason", "spam")[1].splitlines()[-1] == "A2: 2 entries deleted"
+    status, out, err = stopped.act("delete", "--all", "--reason", "spam")
+    assert (status, out.splitlines()[-1:], err) == (0, ["A2: 2 entries deleted"], "")
     assert stopped.areas() == {"deleted": 2}
-    assert stopped.act("undo", "A2")[1] == "A2 undone: 2 entries restored\n"
+    assert stopped.act("undo", "A2") == (0, "A2 undone: 2 entries restored\n", "")
     assert stopped.areas() == {"hold": 1, "incoming": 1}
     acts = [json.loads(line) for line in stopped.act("acts", "--json")[1].splitlines()]
     assert [(one["act"], one["kind"], one["state"]) for one in acts] == [
