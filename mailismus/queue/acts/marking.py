@@ -69,16 +69,13 @@ def reply_before(entry: Entry) -> tuple[Reply | None, bytes]:
 
 def act_of(entry: Entry) -> int | None:
     """Return the number of the act that has the entry; None: no act has it."""
-    if entry.words is None:
-        return None
-    names = _split(decode_words(entry.words).get(ACT))
+    names = _names_of(entry)
     return parse_act_name(names[0].decode("latin-1")) if names else None
 
 
 def acts_of(entry: Entry) -> list[int]:
     """Return the numbers of all acts that an entry is marked with, the newest first."""
-    names = [] if entry.words is None else _split(decode_words(entry.words).get(ACT))
-    return [number for name in names if (number := parse_act_name(name.decode("latin-1"))) is not None]
+    return [number for name in _names_of(entry) if (number := parse_act_name(name.decode("latin-1"))) is not None]
 
 
 def note_of(entry: Entry) -> bytes | None:
@@ -119,6 +116,11 @@ def _place(entry: Entry, was: Sequence[bytes], now: float) -> tuple[Area, float]
         except ValueError:
             pass
     return Area.DEFERRED if entry.attempts else Area.INCOMING, now
+
+
+def _names_of(entry: Entry) -> Sequence[bytes]:
+    """The names of the acts that an entry is marked with, the newest first."""
+    return () if entry.words is None else _split(decode_words(entry.words).get(ACT))
 
 
 def _split(value: bytes | None) -> list[bytes]:

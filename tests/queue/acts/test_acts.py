@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import Any
 
 import attrs
 import pytest
@@ -250,18 +249,11 @@ def test_what_is_given_back_untried_is_acted_on(world: ActWorld) -> None:
 
 
 @pytest.mark.parametrize("outcome", [DELIVERED, LATER])
-def test_what_comes_back_as_it_is_met_is_not_waited_for(
-    world: ActWorld, monkeypatch: pytest.MonkeyPatch, outcome: Outcome
-) -> None:
-    world.put()
-    (message,) = world.take()
-    commits: list[tuple[Any, ...]] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(world.provider, "begin_commit", lambda *commit: commits.append(commit))
-        settle(world.manager, message, [(message.entries[0], outcome)])
+def test_what_comes_back_as_it_is_met_is_not_waited_for(world: ActWorld, outcome: Outcome) -> None:
+    commit = world.put_under_way(outcome)
     run = world.order(ActKind.HOLD)
     assert (run.act.state, run.waiting) == (ActState.WAITING, 1)
-    world.provider.begin_commit(*commits[0])
+    world.provider.begin_commit(*commit)
     world.clock.advance(WAIT_S - 1)
     assert run.act.state is ActState.WAITING
     world.clock.pump([1.0] * 2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import Any
 
 import attrs
 import pytest
@@ -50,12 +49,7 @@ def test_what_has_moved_as_it_is_looked_for_is_looked_for_once_more(
     world: ActWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its outcome was being written as the act met it, and is durable as the look comes to where it was."""
-    world.put()
-    (message,) = world.take()
-    commits: list[tuple[Any, ...]] = []
-    with monkeypatch.context() as patch:
-        patch.setattr(world.provider, "begin_commit", lambda *commit: commits.append(commit))
-        settle(world.manager, message, [(message.entries[0], LATER)])
+    commits = [world.put_under_way(LATER)]
     run = world.order(ActKind.HOLD)
     claim = world.provider.claim
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+import pytest
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 
 from mailismus.config.values.settings import RetrySettings
 from mailismus.mail.envelope import Envelope
 from mailismus.mail.ids import SpoolId
+from mailismus.mail.outcome import Outcome
 from mailismus.observe.maillog import MemoryMailLog
 from mailismus.queue.acts.act import Act, ActKind, Order
 from mailismus.queue.acts.act_file import ActFile
@@ -20,7 +22,7 @@ from mailismus.queue.interface import Area, Entry, Filter, Message
 from mailismus.queue.manager import QueueManager
 from mailismus.queue.providers.memory import MemoryQueue
 from tests.fakes.disk import MemoryDisk
-from tests.fakes.managing import accept
+from tests.fakes.managing import accept, settle
 from tests.fakes.waiting import result_of
 from tests.fakes.worker import MemoryWorker
 
@@ -77,6 +79,16 @@ class ActWorld:
 
     def take(self, area: Area = Area.INCOMING) -> list[Message]:
         return self.wait(self.manager.take(area, 1000))
+
+    def put_under_way(self, outcome: Outcome) -> tuple[Any, ...]:
+        """Put a message in whose outcome is being written. Return that commit, which is not begun."""
+        self.put()
+        (message,) = self.take()
+        commits: list[tuple[Any, ...]] = []
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(self.provider, "begin_commit", lambda *commit: commits.append(commit))
+            settle(self.manager, message, [(message.entries[0], outcome)])
+        return commits[0]
 
     def order(self, kind: ActKind, *words: str, **more: Any) -> ActRun:
         """Do an act to the end of its passes."""
